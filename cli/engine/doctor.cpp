@@ -1,0 +1,142 @@
+// rondo doctor: what this machine offers, what is slow or missing, and how to mend it.
+#include <fmt/format.h>
+#include <torch/version.h>
+
+#include <ATen/Version.h>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <thread>
+
+#include "cli/engine/session.h"
+#include "cli/verbs.h"
+#include "rondo/base/text.h"
+#include "rondo/base/version.h"
+#include "rondo/nn/torch.h"
+
+namespace rondo::cli {
+namespace {
+
+struct Finding {
+  std::string what;
+  std::string value;
+  std::string mend;  // empty: fine
+};
+
+// The BLAS that is really loaded, by the files mapped into this process.
+std::string loaded_blas() {
+  std::ifstream maps("/proc/self/maps");
+  std::string line;
+  std::string found;
+  while (std::getline(maps, line)) {
+    const auto slash = line.find('/');
+    if (slash == std::string::npos) continue;
+    const std::string path = line.substr(slash);
+    if (path.find("openblas") != std::string::npos || path.find("mkl_rt") != std::string::npos ||
+        path.find("libblis") != std::string::npos) {
+      return path;
+    }
+    if (path.find("libblas.so") != std::string::npos) found = path;
+  }
+  return found;
+}
+
+Finding blas_finding() {
+  const std::string blas = loaded_blas();
+  const bool fast = blas.find("libblas.so") == std::string::npos && !blas.empty();
+  return {"BLAS", blas.empty() ? "none found" : blas,
+          fast ? "" : "the reference BLAS is 17 to 50 times slower: apt-get install libopenblas0-openmp"};
+}
+
+std::string instruction_sets() {
+  std::string names;
+#if defined(__x86_64__)
+  const auto add = [&](bool has, const char* name) {
+    if (has) names += names.empty() ? name : std::string(" ") + name;
+  };
+  add(__builtin_cpu_supports("avx2") != 0, "AVX2");
+  add(__builtin_cpu_supports("fma") != 0, "FMA");
+  add(__builtin_cpu_supports("avx512f") != 0, "AVX-512");
+  add(__builtin_cpu_supports("avx512vnni") != 0, "AVX-512-VNNI");
+  add(__builtin_cpu_supports("avx512bf16") != 0, "AVX-512-BF16");
+#endif
+  return names.empty() ? "none of AVX2, AVX-512" : names;
+}
+
+Finding instruction_finding() {
+  const std::string sets = instruction_sets();
+  const bool vector = sets.find("AVX2") != std::string::npos;
+  return {"instruction sets", sets,
+          vector ? "" : "without AVX2 everything runs several times slower; use a newer CPU"};
+}
+
+// "CPU capability usage: AVX512" of libtorch's own description, the same in 1.13 and 2.x.
+std::string aten_capability() {
+  const std::string config = at::show_config();
+  const std::string mark = "CPU capability usage: ";
+  const auto at = config.find(mark);
+  if (at == std::string::npos) return "unknown";
+  const auto end = config.find('\n', at);
+  return config.substr(at + mark.size(), end - at - mark.size());
+}
+
+Finding thread_finding() {
+  const int threads = at::get_num_threads();
+  const auto cores = static_cast<int>(std::thread::hardware_concurrency());
+  return {"threads", fmt::format("{} of {} cores", threads, cores),
+          threads < cores ? "OMP_NUM_THREADS limits torch below the number of cores: unset it" : ""};
+}
+
+Finding memory_finding() {
+  std::ifstream info("/proc/meminfo");
+  std::string key, unit;
+  int64_t kilobytes = 0;
+  int64_t total = 0;
+  int64_t available = 0;
+  while (info >> key >> kilobytes >> unit) {
+    if (key == "MemTotal:") total = kilobytes * 1024;
+    if (key == "MemAvailable:") available = kilobytes * 1024;
+  }
+  const bool low = available < (int64_t{2} << 30);
+  return {"memory", fmt::format("{} free of {}", human_bytes(available), human_bytes(total)),
+          low ? "less than 2 GiB is free: training needs more" : ""};
+}
+
+std::vector<Finding> examine() {
+  return {
+      {"rondo", kVersion, ""},
+      {"libtorch", TORCH_VERSION, ""},
+      blas_finding(),
+      {"oneDNN", at::hasMKLDNN() ? "yes" : "no",
+       at::hasMKLDNN() ? "" : "this libtorch has no oneDNN: bf16 will not be faster than fp32"},
+      instruction_finding(),
+      {"ATen kernels", aten_capability(), ""},
+      thread_finding(),
+      memory_finding(),
+  };
+}
+
+}  // namespace
+}  // namespace rondo::cli
+
+void rondo_engine_doctor(const rondo::cli::DoctorOptions& options) {
+  using namespace rondo;
+  cli::start_engine();
+  at::matmul(at::ones({8, 8}), at::ones({8, 8}));  // so that the BLAS is loaded
+  const std::vector<cli::Finding> findings = cli::examine();
+  if (options.json) {
+    nlohmann::json out = nlohmann::json::array();
+    for (const auto& f : findings) {
+      out.push_back({{"what", f.what}, {"value", f.value}, {"mend", f.mend}});
+    }
+    fmt::print("{}\n", out.dump(2));
+    return;
+  }
+  int problems = 0;
+  for (const auto& f : findings) {
+    fmt::print("{:<5} {:<17} {}\n", f.mend.empty() ? "ok" : "slow", f.what, f.value);
+    if (!f.mend.empty()) fmt::print("      → {}\n", f.mend);
+    problems += f.mend.empty() ? 0 : 1;
+  }
+  fmt::print("{}\n", problems == 0 ? "nothing to mend" : fmt::format("{} to mend", problems));
+}

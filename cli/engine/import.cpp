@@ -1,0 +1,22 @@
+// rondo import: another program's weights into a model file of ours.
+#include "rondo/model/import.h"
+
+#include <fmt/format.h>
+
+#include "cli/engine/session.h"
+#include "cli/verbs.h"
+#include "rondo/base/text.h"
+
+void rondo_engine_import(const rondo::cli::ImportOptions& options) {
+  using namespace rondo;
+  cli::start_engine();
+  const ResolvedModel model = resolve_model(options.config, options.set);
+  const std::unique_ptr<Layout> layout = make_layout(options.program, model.config);
+  const std::shared_ptr<Network> network = build_network(model.config);
+  const SafetensorsFile file = SafetensorsFile::open(options.file);
+  import_weights(*network, file, *layout);
+  save_model(options.output, model.config, *network);
+  fmt::print("{}: {} tensors of {} imported from {}\n", options.output,
+             with_commas(static_cast<int64_t>(file.entries().size())), options.file,
+             options.program);
+}

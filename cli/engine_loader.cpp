@@ -1,0 +1,59 @@
+// Finding and loading the engine beside the program.
+#include "cli/engine_loader.h"
+
+#include <dlfcn.h>
+#include <unistd.h>
+
+#include <climits>
+#include <cstdlib>
+
+#include "rondo/base/error.h"
+
+namespace rondo::cli {
+namespace {
+
+std::string program_folder() {
+  char path[PATH_MAX] = {};
+  const ssize_t length = readlink("/proc/self/exe", path, sizeof(path) - 1);
+  const std::string whole(path, length > 0 ? static_cast<size_t>(length) : 0);
+  const auto slash = whole.rfind('/');
+  return slash == std::string::npos ? "." : whole.substr(0, slash);
+}
+
+// Must be set before libgomp and libtorch are loaded; what the user has set stays.
+void prepare_environment() {
+  // Spinning threads make a shared machine many times slower than a quiet one.
+  setenv("OMP_WAIT_POLICY", "passive", /*overwrite=*/0);
+#if defined(__x86_64__)
+  // ATen stops at AVX2 unless told.
+  if (__builtin_cpu_supports("avx512f") != 0 && __builtin_cpu_supports("avx512bw") != 0 &&
+      __builtin_cpu_supports("avx512dq") != 0 && __builtin_cpu_supports("avx512vl") != 0) {
+    setenv("ATEN_CPU_CAPABILITY", "avx512", /*overwrite=*/0);
+  }
+#endif
+}
+
+void* load_engine() {
+  prepare_environment();
+  const std::string path = program_folder() + "/librondo_engine.so";
+  void* engine = dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL);
+  if (engine == nullptr) {
+    throw Error(ExitCode::failure, std::string("cannot load the engine: ") + dlerror(),
+                "build it with ./demo, and keep librondo_engine.so beside rondo");
+  }
+  return engine;
+}
+
+}  // namespace
+
+void* engine_symbol(const char* name) {
+  static void* engine = load_engine();
+  void* symbol = dlsym(engine, name);
+  if (symbol == nullptr) {
+    throw Error(ExitCode::failure, std::string("the engine has no ") + name,
+                "librondo_engine.so is of another version than rondo: build both again");
+  }
+  return symbol;
+}
+
+}  // namespace rondo::cli

@@ -1,0 +1,141 @@
+// The command `rondo`: reads the command line, runs one verb, turns errors into one message and the
+// right exit code. The only place that catches.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <exception>
+
+#include "cli/engine_loader.h"
+#include "cli/verbs.h"
+#include "rondo/base/error.h"
+#include "rondo/base/log.h"
+#include "rondo/base/version.h"
+
+namespace rondo::cli {
+namespace {
+
+constexpr const char* kModelHelp =
+    "a name that 'rondo models' lists, a TOML configuration, or a model file (.safetensors)";
+
+void add_set(CLI::App* verb, std::vector<std::string>& set) {
+  verb->add_option("--set", set, "change a key of the configuration, for example model.width=256")
+      ->take_all()
+      ->expected(1);
+}
+
+void add_models(CLI::App& app) {
+  auto options = std::make_shared<ModelsOptions>();
+  CLI::App* verb = app.add_subcommand("models", "list every named model");
+  verb->add_option("--task", options->task, "only those for this task")
+      ->check(CLI::IsMember({"translation", "image", "lm"}));
+  verb->add_flag("--json", options->json, "print JSON");
+  verb->callback([options] { run_models(*options); });
+}
+
+void add_info(CLI::App& app) {
+  auto options = std::make_shared<InfoOptions>();
+  CLI::App* verb = app.add_subcommand("info", "count a model's parameters and multiply-adds");
+  verb->add_option("model", options->model, kModelHelp)->required();
+  verb->add_flag("--json", options->json, "print JSON");
+  verb->add_flag("--toml", options->toml, "print the whole configuration instead");
+  const auto size = [&](const char* name, int64_t& value, const char* help) {
+    verb->add_option(name, value, help)->check(CLI::PositiveNumber);
+  };
+  size("--image", options->image, "image side in pixels");
+  size("--classes", options->classes, "number of classes");
+  size("--vocab", options->vocabulary, "size of the vocabularies");
+  size("--tokens", options->tokens, "length of the sequence that multiply-adds are counted for");
+  add_set(verb, options->set);
+  verb->callback([options] {
+    if (options->toml) return run_info_toml(*options);
+    run_engine("rondo_engine_info", *options);
+  });
+}
+
+void add_forward(CLI::App& app) {
+  auto options = std::make_shared<ForwardOptions>();
+  ForwardOptions& o = *options;
+  CLI::App* verb = app.add_subcommand("forward", "run a network on tensors from a file");
+  verb->add_option("model", o.model, kModelHelp)->required();
+  verb->add_option("--weights", o.weights, "weights (safetensors); without, drawn from --seed");
+  verb->add_option("--inputs", o.inputs,
+                   "safetensors with images | source, target | tokens[, reset]; labels for a loss")
+      ->required();
+  verb->add_option("--outputs", o.outputs, "safetensors to write: logits, state.*, probe.*, loss")
+      ->required();
+  verb->add_option("--state-in", o.state_in, "continue from this state");
+  verb->add_option("--state-out", o.state_out, "write the state afterwards");
+  verb->add_option("--probe", o.probes, "also write activations whose name matches, * and ? allowed")
+      ->take_all()
+      ->expected(1);
+  verb->add_flag("--train", o.train, "training mode: dropout, batch statistics, random permutations");
+  verb->add_flag("--gradients", o.gradients, "with labels: write gradient.<parameter> (--train implies it)");
+  verb->add_option("--seed", o.seed, "of drawn weights, dropout and permutations");
+  verb->add_option("--threads", o.threads, "CPU threads; 0 = one per core")
+      ->check(CLI::NonNegativeNumber);
+  add_set(verb, o.set);
+  verb->callback([options] { run_engine("rondo_engine_forward", *options); });
+}
+
+void add_import(CLI::App& app) {
+  auto options = std::make_shared<ImportOptions>();
+  CLI::App* verb = app.add_subcommand("import", "convert the weights of another program");
+  verb->add_option("--from", options->program, "ringformer, sret, meliad or deit")->required();
+  verb->add_option("file", options->file, "the other program's weights (safetensors)")->required();
+  verb->add_option("--config", options->config, "the model: a name or a TOML configuration")
+      ->required();
+  verb->add_option("-o,--output", options->output, "model file to write")->required();
+  add_set(verb, options->set);
+  verb->callback([options] { run_engine("rondo_engine_import", *options); });
+}
+
+void add_doctor(CLI::App& app) {
+  auto options = std::make_shared<DoctorOptions>();
+  CLI::App* verb = app.add_subcommand("doctor", "what this machine offers, what is slow or missing");
+  verb->add_flag("--json", options->json, "print JSON");
+  verb->callback([options] { run_engine("rondo_engine_doctor", *options); });
+}
+
+int run(int argc, char** argv) {
+  CLI::App app("Transformers that reuse their weights, over depth and over time.", "rondo");
+  app.set_version_flag("--version", std::string("rondo ") + kVersion);
+  app.require_subcommand(1);
+  app.footer("Every verb explains itself: rondo VERB --help. Exit codes: 0 ok, 1 failure, 2 usage,\n"
+             "3 bad model, data or configuration, 4 input/output, 5 diverged, 6 already running.");
+  int verbosity = 0;
+  app.add_flag("-v,--verbose", verbosity, "say more on stderr");
+  app.parse_complete_callback([&verbosity] { init_log(verbosity); });
+  add_models(app);
+  add_info(app);
+  add_forward(app);
+  add_import(app);
+  add_doctor(app);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    const int shown = app.exit(error);  // prints help, version or the complaint
+    return shown == 0 ? 0 : static_cast<int>(ExitCode::usage);
+  }
+  return 0;
+}
+
+}  // namespace
+}  // namespace rondo::cli
+
+int main(int argc, char** argv) {
+  try {
+    return rondo::cli::run(argc, argv);
+  } catch (const rondo::Error& error) {
+    fmt::print(stderr, "rondo: {}\n", error.what());
+    return static_cast<int>(error.code());
+  } catch (const std::bad_alloc&) {
+    fmt::print(stderr, "rondo: out of memory\n  choose a smaller model, batch or sequence\n");
+  } catch (const std::exception& error) {
+    // A defect of ours, not the user's mistake: the first line says what, the rest is a trace.
+    const std::string text = error.what();
+    fmt::print(stderr, "rondo: internal error: {}\n  please report it with the command you ran\n",
+               text.substr(0, text.find('\n')));
+  }
+  return static_cast<int>(rondo::ExitCode::failure);
+}

@@ -1,0 +1,36 @@
+// rondo models: the zoo, one line each.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "cli/verbs.h"
+#include "rondo/model/zoo.h"
+
+namespace rondo::cli {
+
+void run_models(const ModelsOptions& options) {
+  nlohmann::json rows = nlohmann::json::array();
+  size_t widest = 0;
+  for (const ZooEntry& entry : zoo()) widest = std::max(widest, entry.name.size());
+  for (const ZooEntry& entry : zoo()) {
+    const std::string task = entry.config().task();
+    if (!options.task.empty() && options.task != task) continue;
+    if (options.json) {
+      rows.push_back(
+          {{"name", entry.name}, {"paper", entry.paper}, {"row", entry.row}, {"task", task}});
+    } else {
+      fmt::print("{:<{}}  {:<11}  {}: {}\n", entry.name, widest, task, entry.paper, entry.row);
+    }
+  }
+  if (options.json) fmt::print("{}\n", rows.dump(2));
+}
+
+void run_info_toml(const InfoOptions& options) {
+  ResolvedModel model = resolve_model(options.model, options.set);
+  apply_sizes(model.config, {options.image, options.classes, options.vocabulary});
+  fmt::print("{}", dump_model_config(model.config));
+}
+
+}  // namespace rondo::cli

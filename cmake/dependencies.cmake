@@ -1,0 +1,31 @@
+# What we link. All from Debian 12 (tools/packages.txt); another libtorch: -DCMAKE_PREFIX_PATH=/path/to/libtorch
+find_package(tomlplusplus REQUIRED)
+find_package(nlohmann_json REQUIRED)
+find_package(fmt REQUIRED)
+find_package(spdlog REQUIRED)
+set(RONDO_BASE_LIBRARIES tomlplusplus::tomlplusplus nlohmann_json::nlohmann_json spdlog::spdlog fmt::fmt)
+
+if(RONDO_ENGINE)
+  find_package(CLI11 REQUIRED)
+  find_package(Torch REQUIRED)
+
+  # torch and what our kernels call, as one name. Headers of imported targets are system headers: no warnings from them.
+  add_library(rondo_torch INTERFACE)
+  target_link_libraries(rondo_torch INTERFACE ${TORCH_LIBRARIES})
+  target_include_directories(rondo_torch SYSTEM INTERFACE ${TORCH_INCLUDE_DIRS})
+  separate_arguments(RONDO_TORCH_FLAGS UNIX_COMMAND "${TORCH_CXX_FLAGS}")
+  target_compile_options(rondo_torch INTERFACE ${RONDO_TORCH_FLAGS})
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    # Without it at::parallel_for in our code is silently serial. Not with clang: its libomp would be a second
+    # thread pool beside libtorch's libgomp, so clang builds (development, sanitizers) run our own loops serially.
+    target_compile_options(rondo_torch INTERFACE -fopenmp)
+    target_link_options(rondo_torch INTERFACE -fopenmp)
+  endif()
+  # Header only: model fingerprints are checksummed with it inlined.
+  find_path(RONDO_XXHASH_INCLUDE xxhash.h REQUIRED)
+  target_compile_definitions(rondo_torch INTERFACE XXH_INLINE_ALL)
+endif()
+
+if(RONDO_TESTS)
+  find_package(GTest REQUIRED)
+endif()

@@ -1,0 +1,78 @@
+# How our own code is compiled and linked: standard, warnings, ccache, lld, sanitizers, and the helpers for targets.
+set(CMAKE_CXX_STANDARD 17)  # libtorch 1.13's headers do not compile as C++20 with clang 14
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+set(CMAKE_BUILD_RPATH_USE_ORIGIN ON)
+set(CMAKE_BUILD_RPATH "$ORIGIN")
+
+find_program(RONDO_CCACHE ccache)
+if(RONDO_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  # The sloppiness lets ccache serve files compiled with a precompiled header.
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env
+      CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime ${RONDO_CCACHE})
+endif()
+
+find_program(RONDO_LLD NAMES ld.lld)
+if(RONDO_LLD)
+  add_link_options(-fuse-ld=lld)
+endif()
+add_link_options(-Wl,--as-needed)  # Debian's torch target names libraries that we do not call
+
+if(RONDO_SANITIZE)
+  # vptr: needs type information that libtorch's own objects may not share with ours.
+  add_compile_options(-fsanitize=${RONDO_SANITIZE} -fno-sanitize=vptr -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  add_link_options(-fsanitize=${RONDO_SANITIZE} -fno-sanitize=vptr)
+endif()
+if(RONDO_FUZZ AND NOT CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+  message(WARNING "RONDO_FUZZ needs clang (libFuzzer); the fuzz targets are left out")
+  set(RONDO_FUZZ OFF)
+endif()
+
+# Warnings and the include root for a target of our own.
+function(rondo_own_code target)
+  target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR})
+  target_compile_options(${target} PRIVATE -Wall -Wextra -Wpedantic -Wshadow)
+endfunction()
+
+# A library of ours that may still be without sources (a placeholder stands in, so that the tree always configures).
+function(rondo_library target kind)
+  cmake_parse_arguments(arg "" "" "SOURCES" ${ARGN})
+  if(NOT arg_SOURCES)
+    set(placeholder ${PROJECT_BINARY_DIR}/${target}_empty.cpp)
+    file(CONFIGURE OUTPUT ${placeholder} CONTENT "// Placeholder: ${target} has no sources yet.\n")
+    set(arg_SOURCES ${placeholder})
+  endif()
+  add_library(${target} ${kind} ${arg_SOURCES})
+  set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON)
+  target_include_directories(${target} INTERFACE ${PROJECT_SOURCE_DIR})
+  rondo_own_code(${target})
+  if(RONDO_FUZZ AND kind STREQUAL "STATIC")
+    target_compile_options(${target} PRIVATE -fsanitize=fuzzer-no-link)  # coverage for libFuzzer
+  endif()
+endfunction()
+
+# A target that includes torch: one such file costs 9 to 15 s, so share the headers by unity batches or by a
+# precompiled header: unity for release, clang and the header for development.
+function(rondo_torch_target target)
+  if(RONDO_UNITY)
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
+    # Files with their own instruction sets or Highway's self-inclusion stay alone: name them *_simd.cpp.
+    get_target_property(sources ${target} SOURCES)
+    list(FILTER sources INCLUDE REGEX "_simd\\.cpp$")
+    if(sources)
+      set_source_files_properties(${sources} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+    endif()
+  endif()
+  if(RONDO_PCH AND EXISTS ${PROJECT_SOURCE_DIR}/rondo/nn/torch.h)
+    if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+      target_compile_options(${target} PRIVATE "SHELL:-Xclang -fno-pch-timestamp")  # else ccache never hits
+    endif()
+    if(target STREQUAL "rondo_engine")
+      target_precompile_headers(${target} PRIVATE ${PROJECT_SOURCE_DIR}/rondo/nn/torch.h)
+    else()
+      target_compile_options(${target} PRIVATE -fPIC)  # as the engine, whose header it borrows
+      target_precompile_headers(${target} REUSE_FROM rondo_engine)
+    endif()
+  endif()
+endfunction()

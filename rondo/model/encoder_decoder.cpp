@@ -1,0 +1,155 @@
+// The translation network.
+#include "rondo/model/encoder_decoder.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "rondo/base/error.h"
+#include "rondo/nn/position.h"
+
+namespace rondo {
+namespace {
+
+bool fairseq(const EncoderDecoderConfig& c) { return c.style == "fairseq"; }
+
+nn::AttentionShape translation_attention(const EncoderDecoderConfig& c) {
+  const int64_t d = c.width;
+  nn::AttentionShape shape = {d, c.heads, d / c.heads, false, nn::torch_laws(d), nn::torch_laws(d)};
+  if (fairseq(c)) {
+    shape.bias = true;
+    shape.input = {nn::xavier_uniform(d, d, 1.0 / std::sqrt(2.0)), nn::constant(0.0)};
+    shape.output = {nn::xavier_uniform(d, d), nn::constant(0.0)};
+  }
+  return shape;
+}
+
+StackOptions translation_stack_options(const EncoderDecoderConfig& c) {
+  StackOptions o;
+  o.width = c.width;
+  o.placement = NormPlacement::post;
+  o.norm_epsilon = 1e-5;
+  o.feed_forward.width = c.width;
+  o.feed_forward.hidden = c.hidden;
+  o.feed_forward.bias = fairseq(c);
+  o.feed_forward.activation = fairseq(c) ? nn::Activation::relu : nn::Activation::gelu;
+  o.feed_forward.hidden_dropout = fairseq(c) ? 0.0 : c.dropout;
+  o.feed_forward_up = fairseq(c)
+                          ? nn::LinearLaws{nn::xavier_uniform(c.width, c.hidden), nn::constant(0.0)}
+                          : nn::LinearLaws{nn::normal(0.02), nn::constant(0.0)};
+  o.feed_forward_down = o.feed_forward_up;
+  o.mixing_dropout = c.dropout;
+  o.feed_forward_dropout = c.dropout;
+  o.inner = c.width;
+  o.ring = c.depth.ring;
+  o.recursive = c.depth.recursive;
+  return o;
+}
+
+// Which tokens may be seen as keys, [B, 1, 1, T].
+Tensor not_padding(const Tensor& tokens, int64_t padding) {
+  return tokens.ne(padding).unsqueeze(1).unsqueeze(1);
+}
+
+}  // namespace
+
+EncoderDecoder::EncoderDecoder(const EncoderDecoderConfig& config) : config_(config) {
+  const EncoderDecoderConfig& c = config_;
+  nn::Law law = fairseq(c) ? nn::normal(1.0 / std::sqrt(static_cast<double>(c.width))) : nn::normal(1.0);
+  law.zero_row = c.padding;
+  source_embedding_ = parameter("source_embedding", {c.source_vocabulary, c.width}, law);
+  target_embedding_ = parameter("target_embedding", {c.target_vocabulary, c.width}, law);
+  encoder_ = register_module("encoder", make_stack(false));
+  decoder_ = register_module("decoder", make_stack(true));
+  if (!fairseq(c)) {
+    head_ = register_module("head", std::make_shared<nn::Linear>(c.width, c.target_vocabulary, true));
+  }
+}
+
+std::shared_ptr<Stack> EncoderDecoder::make_stack(bool decoder) const {
+  PlanShape shape;
+  shape.cross = decoder;
+  shape.one_norm_per_level = config_.one_norm_per_level;
+  SelfAttentionOptions attention;
+  attention.shape = translation_attention(config_);
+  attention.causal = decoder;
+  return std::make_shared<Stack>(
+      translation_stack_options(config_), make_plan(config_.depth, shape),
+      [&](int64_t) { return std::make_shared<SelfAttention>(attention); }, attention.shape);
+}
+
+Tensor EncoderDecoder::embed(const Tensor& table, const Tensor& tokens, int64_t first) const {
+  const EncoderDecoderConfig& c = config_;
+  Tensor x = nn::embed(table, tokens, c.padding);  // [B, T, D]
+  if (fairseq(c)) {
+    // Tokens are numbered from padding + 1; padding itself keeps the zero vector.
+    const Tensor numbers = at::arange(first, first + tokens.size(1), at::kLong).unsqueeze(0) +
+                           (c.padding + 1);
+    x = x * std::sqrt(static_cast<double>(c.width));
+    const Tensor p = nn::split_sinusoidal_positions(numbers, c.width, x.options());
+    x = x + (tokens.is_meta() ? p : p * tokens.ne(c.padding).unsqueeze(-1).to(x.scalar_type()));
+  } else if (c.depth.scheme != "universal") {
+    x = x + nn::sinusoidal_positions(first, tokens.size(1), c.width, x.options());
+  }
+  return nn::dropout(x, c.dropout, is_training());
+}
+
+State EncoderDecoder::encode(const Tensor& source, const Scope& scope) {
+  Call call;
+  call.positions = at::arange(source.size(1), at::kLong).unsqueeze(0);  // [1, S]
+  if (!source.is_meta()) call.visible = not_padding(source, config_.padding);
+  const Tensor x = embed(source_embedding_, source, 0);
+  State state;
+  state.set("memory", encoder_->forward(x, call, scope / "encoder"));  // [B, S, D]
+  if (call.visible.defined()) state.set("memory_visible", call.visible);
+  state.set("position", at::zeros({source.size(0)}, at::kLong));
+  return state;
+}
+
+Tensor EncoderDecoder::decode(const Tensor& target, State& state, const Scope& scope) {
+  const int64_t first = state.get("position").max().item<int64_t>();
+  const int64_t count = target.size(1);
+  Call call;
+  call.state = &state;
+  call.memory = state.get("memory");
+  call.memory_visible = state.get("memory_visible");
+  call.positions = at::arange(first, first + count, at::kLong).unsqueeze(0);  // [1, T]
+  if (!target.is_meta()) {
+    const Tensor mine = not_padding(target, config_.padding);
+    const Tensor before = state.get("target_visible");
+    call.visible = before.defined() ? at::cat({before, mine}, 3) : mine;  // [B, 1, 1, T all]
+    state.set("target_visible", call.visible);
+  }
+  const Tensor x = embed(target_embedding_, target, first);
+  const Tensor y = decoder_->forward(x, call, scope / "decoder");  // [B, T, D]
+  state.set("position", state.get("position") + count);
+  scope.record("output", y);
+  return head_ != nullptr ? head_->forward(y, scope / "head")
+                          : nn::linear(y, target_embedding_, Tensor(), scope / "head");
+}
+
+NamedTensors EncoderDecoder::forward(const NamedTensors& inputs, State& /*state*/,
+                                     const Scope& scope) {
+  const Tensor source = require_tokens(inputs, "source", config_.source_vocabulary);
+  const Tensor target = require_tokens(inputs, "target", config_.target_vocabulary);
+  if (source.size(0) != target.size(0)) {
+    throw Error(ExitCode::bad_input,
+                fmt::format("inputs: target: expected {} rows as in source, got {}", source.size(0),
+                            target.size(0)));
+  }
+  State local = encode(source, scope);
+  return {{"logits", decode(target, local, scope)}};
+}
+
+Tensor EncoderDecoder::loss(const NamedTensors& inputs, const NamedTensors& outputs) const {
+  return mean_cross_entropy(outputs.at("logits"), require_input(inputs, "labels", at::kLong, 2),
+                            config_.padding);
+}
+
+NamedTensors EncoderDecoder::example(int64_t tokens) const {
+  const int64_t count = tokens > 0 ? tokens : 50;
+  const Tensor sentence = at::empty({1, count}, at::TensorOptions(at::kLong).device(at::kMeta));
+  return {{"source", sentence}, {"target", sentence}};
+}
+
+}  // namespace rondo

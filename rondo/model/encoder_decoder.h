@@ -1,0 +1,39 @@
+// Translation: an encoder over the source, a causal decoder over the target that reads it. Two
+// dialects: RingFormer's (no biases, gelu, sinusoidal positions, a head of its own) and fairseq's
+// (biases, relu, scaled embeddings, head tied to the target embedding), both post-norm.
+#pragma once
+
+#include "rondo/model/network.h"
+#include "rondo/recurrence/stack.h"
+
+namespace rondo {
+
+class EncoderDecoder : public Network {
+ public:
+  explicit EncoderDecoder(const EncoderDecoderConfig& config);
+
+  NamedTensors forward(const NamedTensors& inputs, State& state, const Scope& scope) override;
+  Tensor loss(const NamedTensors& inputs, const NamedTensors& outputs) const override;
+  NamedTensors example(int64_t tokens) const override;
+
+  // source [B, S] → a state that holds the encoded source, ready for the first target tokens.
+  State encode(const Tensor& source, const Scope& scope);
+  // The next target tokens [B, T] → logits [B, T, V]; `state` moves on. Whole, in pieces or token by
+  // token: the same result.
+  Tensor decode(const Tensor& target, State& state, const Scope& scope);
+
+  const EncoderDecoderConfig& config() const { return config_; }
+
+ private:
+  std::shared_ptr<Stack> make_stack(bool decoder) const;
+  Tensor embed(const Tensor& table, const Tensor& tokens, int64_t first) const;
+
+  EncoderDecoderConfig config_;
+  Tensor source_embedding_;  // [Vs, D]
+  Tensor target_embedding_;  // [Vt, D]
+  std::shared_ptr<Stack> encoder_;
+  std::shared_ptr<Stack> decoder_;
+  std::shared_ptr<nn::Linear> head_;  // null when tied
+};
+
+}  // namespace rondo

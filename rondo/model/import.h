@@ -1,0 +1,72 @@
+// Weights of other programs into ours. Each program has one file that says, for any of our tensors,
+// under which names and in which layout that program keeps it; everything else is common.
+#pragma once
+
+#include "rondo/model/network.h"
+#include "rondo/recurrence/depth_plan.h"
+
+namespace rondo {
+
+// Where one of our tensors lies in another program's file.
+struct Source {
+  std::vector<std::string> names;  // several: joined along the first dimension
+  bool transpose = false;          // a [in, out] kernel for our [out, in] weight
+  int64_t row = -1;                // this row of a stack over levels
+  int64_t third = -1;              // 0, 1, 2: this third of a joint query-key-value weight
+};
+
+// A tensor of the other program that is not a weight of ours.
+struct Extra {
+  enum class Kind {
+    table,  // a fixed table that our program computes: ignored
+    alias,  // the same tensor as `of` under a second name: must be equal to it
+  };
+  std::string name;
+  Kind kind = Kind::table;
+  std::string of = {};
+};
+
+// One program's layout for one model.
+class Layout {
+ public:
+  virtual ~Layout() = default;
+  // Names empty if the program has no such tensor.
+  virtual Source source(const std::string& our_name) const = 0;
+  virtual std::vector<Extra> extras() const { return {}; }
+};
+
+// program: "ringformer", "sret", "meliad" or "deit". Error{usage} for another, Error{bad_input} if it
+// has no model of this configuration.
+std::unique_ptr<Layout> make_layout(const std::string& program, const ModelConfig& config);
+
+// Fills `network` from `file`. Error{bad_input} listing every missing, unknown and misshapen tensor;
+// nothing is changed then.
+void import_weights(Network& network, const SafetensorsFile& file, const Layout& layout);
+
+// "stack.norm.3.weight" → {"stack", "norm", "3", "weight"}; `at` past the end gives "".
+class NameParts {
+ public:
+  explicit NameParts(const std::string& name);
+  const std::string& operator[](size_t at) const;
+  int64_t number(size_t at) const;  // -1 if it is no number
+  std::string last() const { return parts_.back(); }
+
+ private:
+  std::vector<std::string> parts_;
+};
+
+// The first level of `plan` that plays norm `norm`, and as which sub-layer's.
+struct NormOwner {
+  enum class Role { mixing, cross, feed_forward };
+  int64_t level = kNone;
+  Role role = Role::mixing;
+};
+NormOwner norm_owner(const DepthPlan& plan, int64_t norm);
+
+// The layouts, one file each.
+std::unique_ptr<Layout> ringformer_layout(const ModelConfig& config);
+std::unique_ptr<Layout> sret_layout(const ModelConfig& config);
+std::unique_ptr<Layout> deit_layout(const ModelConfig& config);
+std::unique_ptr<Layout> meliad_layout(const ModelConfig& config);
+
+}  // namespace rondo

@@ -1,0 +1,44 @@
+// A language model over endless documents: embedding, a stack of window-attention levels (with
+// recurrent states, feedback or a memory, as [model.time] says), tied output. Any scheme of sharing
+// over depth combines with any kind of time.
+#pragma once
+
+#include "rondo/model/network.h"
+#include "rondo/recurrence/stack.h"
+
+namespace rondo {
+
+class BlockRecurrentAttention;
+
+class LanguageModel : public Network {
+ public:
+  explicit LanguageModel(const LanguageModelConfig& config);
+
+  NamedTensors forward(const NamedTensors& inputs, State& state, const Scope& scope) override;
+  Tensor loss(const NamedTensors& inputs, const NamedTensors& outputs) const override;
+  NamedTensors example(int64_t tokens) const override;
+
+  // tokens [B, N] → logits [B, N, V]. Reads `state` and replaces it by the state after the last
+  // token, cut off from the gradient. Any N: a document may be read whole, in pieces or token by
+  // token with the same result. Rows marked by State::reset() begin a new document; unless all rows
+  // do, that is possible only between blocks of W tokens.
+  Tensor forward_tokens(const Tensor& tokens, State& state, const Scope& scope);
+
+  const LanguageModelConfig& config() const { return config_; }
+
+ private:
+  std::shared_ptr<TokenMixing> make_mixing(int64_t index) const;
+  // Refuses states of another shape; applies and clears row resets. Returns positions [B, 1].
+  Tensor begin(State& state, int64_t rows) const;
+  void check_state(const State& state, int64_t rows) const;
+  Tensor forward_by_blocks(const Tensor& x, Call& call, const Scope& scope);
+  int64_t behind(const Tensor& position) const;
+
+  LanguageModelConfig config_;
+  DepthPlan plan_;
+  Tensor embedding_;  // [V, D]
+  std::shared_ptr<Stack> stack_;
+  std::shared_ptr<nn::Norm> norm_;
+};
+
+}  // namespace rondo

@@ -1,0 +1,121 @@
+// Building networks from configurations, and what all of them need.
+#include "rondo/model/network.h"
+
+#include <fmt/format.h>
+#include <xxhash.h>
+
+#include "rondo/base/error.h"
+#include "rondo/model/encoder_decoder.h"
+#include "rondo/model/language_model.h"
+#include "rondo/model/pyramid.h"
+#include "rondo/model/vision.h"
+
+namespace rondo {
+namespace {
+
+struct Builder {
+  std::shared_ptr<Network> operator()(const EncoderDecoderConfig& c) const {
+    return std::make_shared<EncoderDecoder>(c);
+  }
+  std::shared_ptr<Network> operator()(const VisionConfig& c) const {
+    return std::make_shared<Vision>(c);
+  }
+  std::shared_ptr<Network> operator()(const PyramidConfig& c) const {
+    return std::make_shared<Pyramid>(c);
+  }
+  std::shared_ptr<Network> operator()(const LanguageModelConfig& c) const {
+    return std::make_shared<LanguageModel>(c);
+  }
+};
+
+}  // namespace
+
+std::shared_ptr<Network> build_network(const ModelConfig& config) {
+  return std::visit(Builder{}, config.network);
+}
+
+std::string fingerprint(const ModelConfig& config, const Network& network) {
+  const std::string text = dump_model_config(config);
+  uint64_t hash = XXH3_64bits(text.data(), text.size());
+  for (const auto& [name, tensor] : named_tensors(network)) {
+    const Tensor t = tensor.detach().contiguous();
+    hash = XXH3_64bits_withSeed(name.data(), name.size(), hash);
+    hash = XXH3_64bits_withSeed(t.data_ptr(), t.nbytes(), hash);
+  }
+  return fmt::format("{}-{:016x}", config.kind(), hash);
+}
+
+void save_model(const std::string& path, const ModelConfig& config, const Network& network) {
+  save_tensors(path, named_tensors(network), {{kModelConfigKey, dump_model_config(config)}});
+}
+
+Tensor require_input(const NamedTensors& inputs, const std::string& name, at::ScalarType type,
+                     int64_t rank) {
+  const auto found = inputs.find(name);
+  if (found == inputs.end()) {
+    throw Error(ExitCode::bad_input, fmt::format("inputs: tensor '{}' is missing", name),
+                "images take 'images'; translation 'source' and 'target'; language models 'tokens'");
+  }
+  const Tensor& t = found->second;
+  if (t.scalar_type() != type || (rank >= 0 && t.dim() != rank)) {
+    throw Error(ExitCode::bad_input,
+                fmt::format("inputs: {}: expected {} of {} dimensions, got {} of {}", name,
+                            c10::toString(type), rank, c10::toString(t.scalar_type()), t.dim()));
+  }
+  return t;
+}
+
+Tensor require_tokens(const NamedTensors& inputs, const std::string& name, int64_t vocabulary) {
+  NamedTensors widened = inputs;
+  const auto found = widened.find(name);
+  if (found != widened.end() && found->second.scalar_type() == at::kInt) {
+    found->second = found->second.to(at::kLong);
+  }
+  const Tensor tokens = require_input(widened, name, at::kLong, 2);
+  if (tokens.is_meta()) return tokens;
+  if (tokens.numel() == 0) {
+    throw Error(ExitCode::bad_input, fmt::format("inputs: {}: is empty", name));
+  }
+  const int64_t low = tokens.min().item<int64_t>();
+  const int64_t high = tokens.max().item<int64_t>();
+  if (low < 0 || high >= vocabulary) {
+    throw Error(ExitCode::bad_input,
+                fmt::format("inputs: {}: expected tokens from 0 to {}, got {}", name, vocabulary - 1,
+                            low < 0 ? low : high),
+                "the vocabulary of the data and of the model differ");
+  }
+  return tokens;
+}
+
+Tensor require_images(const NamedTensors& inputs, int64_t side) {
+  const auto found = inputs.find("images");
+  const bool is_double =
+      found != inputs.end() && found->second.scalar_type() == at::kDouble;  // gradient checks
+  const Tensor images =
+      require_input(inputs, "images", is_double ? at::kDouble : at::kFloat, 4);
+  if (images.size(1) != 3 || images.size(2) != side || images.size(3) != side) {
+    throw Error(ExitCode::bad_input,
+                fmt::format("inputs: images: expected [B, 3, {}, {}], got [{}]", side, side,
+                            fmt::join(images.sizes().vec(), ", ")),
+                "set the model's image size to the images' own");
+  }
+  return images;
+}
+
+Tensor mean_cross_entropy(const Tensor& logits, const Tensor& labels, int64_t ignored) {
+  const int64_t classes = logits.size(-1);
+  const Tensor flat = labels.reshape({-1});
+  const Tensor scored = flat.ge(0).logical_and(flat.ne(ignored));
+  const int64_t count = scored.sum().item<int64_t>();
+  if (flat.numel() > 0 && flat.max().item<int64_t>() >= classes) {
+    throw Error(ExitCode::bad_input,
+                fmt::format("inputs: labels: expected numbers below {}, got {}", classes,
+                            flat.max().item<int64_t>()));
+  }
+  const Tensor kept = at::where(scored, flat, at::full_like(flat, -100));
+  const Tensor sum = at::cross_entropy_loss(logits.reshape({-1, classes}), kept, {},
+                                            at::Reduction::Sum, /*ignore_index=*/-100);
+  return sum / static_cast<double>(std::max<int64_t>(count, 1));
+}
+
+}  // namespace rondo

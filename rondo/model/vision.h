@@ -1,0 +1,41 @@
+// Image classification on a flat sequence of patches: vision transformer, RingFormer, Universal,
+// One Wide FFN, DeiT and its recursions, and the MLP-Mixer, by configuration.
+#pragma once
+
+#include "rondo/model/network.h"
+#include "rondo/recurrence/stack.h"
+
+namespace rondo {
+
+class Vision : public Network {
+ public:
+  explicit Vision(const VisionConfig& config);
+
+  NamedTensors forward(const NamedTensors& inputs, State& state, const Scope& scope) override;
+  Tensor loss(const NamedTensors& inputs, const NamedTensors& outputs) const override;
+  NamedTensors example(int64_t tokens) const override;
+
+  const VisionConfig& config() const { return config_; }
+
+ private:
+  Tensor embed_patches(const Tensor& images, const Scope& scope);
+  Tensor classify(const Tensor& x, const Scope& scope) const;
+
+  VisionConfig config_;
+  std::shared_ptr<nn::Conv2d> patches_;
+  Tensor class_token_;  // [1, 1, D]
+  Tensor positions_;    // learned [1, T, D]
+  std::shared_ptr<Stack> stack_;
+  std::shared_ptr<nn::Norm> norm_;
+  std::shared_ptr<nn::Linear> head_;
+};
+
+// The permutations of an image network's forward pass: given as `permutation.N`, else fixed outside
+// training (unless configured random), random within.
+Permutations image_permutations(const NamedTensors& inputs, const RecursiveConfig& config,
+                                bool training);
+
+// The loss of an image network: of `logits`, averaged with that of `logits_shallow` if there.
+Tensor image_loss(const NamedTensors& inputs, const NamedTensors& outputs);
+
+}  // namespace rondo

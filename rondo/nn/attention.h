@@ -1,0 +1,69 @@
+// Multi-head attention without opinions: projections with optional level signals, and the attention
+// itself over already projected queries, keys and values. Who may see whom is the caller's mask.
+#pragma once
+
+#include "rondo/nn/layers.h"
+
+namespace rondo::nn {
+
+struct AttentionShape {
+  int64_t width = 0;       // D of the stream
+  int64_t heads = 1;       // H
+  int64_t head_width = 0;  // of one head; H · head_width need not equal D
+  bool bias = true;
+  LinearLaws input;   // of query, key, value
+  LinearLaws output;  // of the output projection
+};
+
+// [B, T, H·d] → [B, H, T, d] and back.
+Tensor split_heads(const Tensor& x, int64_t heads);
+Tensor merge_heads(const Tensor& x);
+
+struct AttendOptions {
+  double factor = 1.0;  // a fixed scale of the scores
+  Tensor scale;         // learned scale per head [H], applied after the bias; may be undefined
+  Tensor bias;          // added to the scores [H, Tq, Tk]; may be undefined
+  Tensor visible;       // bool, broadcastable to [B, H, Tq, Tk]; undefined = everything
+  double dropout = 0.0;
+};
+
+// softmax(((q·kᵀ)·factor + bias)·scale, masked) · v. q [B, H, Tq, d], k and v [B, H, Tk, d].
+Tensor attend(const Tensor& q, const Tensor& k, const Tensor& v, const AttendOptions& options,
+              bool training, const Scope& scope);
+
+// Where a level's signal g(x) joins a projection of u: W u + g(x), or W (u + g(x)).
+enum class SignalPlace { after, before };
+
+// What one level adds to the shared projections. Null parts add nothing.
+struct ProjectionSignals {
+  const LowRank* query = nullptr;
+  const LowRank* key = nullptr;
+  const LowRank* value = nullptr;
+  SignalPlace place = SignalPlace::after;
+};
+
+// The four linear maps of an attention. `u` is what the projections see (usually normalised), `x`
+// the raw stream, which is what the signals see.
+class Projections : public Module {
+ public:
+  static constexpr int64_t kNoOutput = -1;
+  // `read`: width of what the output projection reads; 0 = heads · head_width; kNoOutput = none.
+  explicit Projections(const AttentionShape& shape, int64_t read = 0);
+
+  Tensor query(const Tensor& u, const Tensor& x, const ProjectionSignals& signals,
+               const Scope& scope) const;  // [B, H, T, d]
+  Tensor key(const Tensor& u, const Tensor& x, const ProjectionSignals& signals,
+             const Scope& scope) const;  // [B, H, T, d]
+  Tensor value(const Tensor& u, const Tensor& x, const ProjectionSignals& signals,
+               const Scope& scope) const;  // [B, H, T, d]
+  Tensor output(const Tensor& merged, const Scope& scope) const;
+
+  int64_t heads() const { return shape_.heads; }
+  int64_t head_width() const { return shape_.head_width; }
+
+ private:
+  AttentionShape shape_;
+  std::shared_ptr<Linear> query_, key_, value_, output_;
+};
+
+}  // namespace rondo::nn

@@ -1,0 +1,31 @@
+// Gates.
+#include "rondo/nn/gate.h"
+
+#include <cmath>
+
+namespace rondo::nn {
+
+Gate::Gate(GateKind kind, int64_t width, int64_t hidden) {
+  if (kind == GateKind::fixed) {
+    bias_ = parameter("bias", {width}, normal(0.1));
+    return;
+  }
+  const LinearLaws laws = {truncated_normal(std::sqrt(0.1 / static_cast<double>(hidden))),
+                           normal(0.1)};
+  input_ = register_module("input", std::make_shared<Linear>(hidden, width, true, laws));
+  forget_ = register_module("forget", std::make_shared<Linear>(hidden, width, true, laws));
+}
+
+Tensor Gate::forward(const Tensor& c, const Tensor& z, const Tensor& h, const Scope& scope) const {
+  if (bias_.defined()) {
+    const Tensor keep = at::sigmoid(bias_);
+    scope.record("gate", keep);
+    return c * keep + z * (1.0 - keep);
+  }
+  const Tensor keep = at::sigmoid(forget_->forward(h, scope / "forget") + 1.0);
+  const Tensor take = at::sigmoid(input_->forward(h, scope / "input") - 1.0);
+  scope.record("gate", keep);
+  return c * keep + z * take;
+}
+
+}  // namespace rondo::nn

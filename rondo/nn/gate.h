@@ -1,0 +1,22 @@
+// Gates that join a new value z to a kept state c, in place of a residual connection.
+#pragma once
+
+#include "rondo/nn/layers.h"
+
+namespace rondo::nn {
+
+enum class GateKind { fixed, lstm };
+
+// fixed: c·σ(b) + z·(1 - σ(b)), b learned per channel.
+// lstm:  c·σ(W_f h + b_f + 1) + z·σ(W_i h + b_i - 1), h being what the map that makes z reads.
+class Gate : public Module {
+ public:
+  Gate(GateKind kind, int64_t width, int64_t hidden);
+  Tensor forward(const Tensor& c, const Tensor& z, const Tensor& h, const Scope& scope) const;
+
+ private:
+  Tensor bias_;                          // fixed [D]
+  std::shared_ptr<Linear> input_, forget_;  // lstm
+};
+
+}  // namespace rondo::nn

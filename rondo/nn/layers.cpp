@@ -1,0 +1,83 @@
+// The small parts with weights.
+#include "rondo/nn/layers.h"
+
+namespace rondo::nn {
+
+LinearLaws torch_laws(int64_t fan_in) { return {torch_default(fan_in), torch_default(fan_in)}; }
+
+Linear::Linear(int64_t in, int64_t out, bool bias, LinearLaws laws) {
+  weight_ = parameter("weight", {out, in}, laws.weight);
+  if (bias) bias_ = parameter("bias", {out}, laws.bias);
+}
+
+Tensor Linear::forward(const Tensor& x, const Scope& scope) const {
+  return linear(x, weight_, bias_, scope);
+}
+
+Conv2d::Conv2d(int64_t in, int64_t out, int64_t kernel, Convolution how) : how_(how) {
+  const int64_t fan_in = in / how.groups * kernel * kernel;
+  weight_ = parameter("weight", {out, in / how.groups, kernel, kernel}, torch_default(fan_in));
+  bias_ = parameter("bias", {out}, torch_default(fan_in));
+}
+
+Tensor Conv2d::forward(const Tensor& x, const Scope& scope) const {
+  return conv2d(x, weight_, bias_, how_, scope);
+}
+
+BatchNorm2d::BatchNorm2d(int64_t channels) {
+  weight_ = parameter("weight", {channels}, constant(1.0));
+  bias_ = parameter("bias", {channels}, constant(0.0));
+  running_mean_ = buffer("running_mean", at::zeros({channels}));
+  running_var_ = buffer("running_var", at::ones({channels}));
+  num_batches_tracked_ = buffer("num_batches_tracked", at::zeros({}, at::kLong));
+}
+
+Tensor BatchNorm2d::forward(const Tensor& x, const Scope& scope) {
+  scope.normalised(static_cast<double>(x.numel()));
+  if (x.is_meta()) return x;
+  if (is_training()) num_batches_tracked_.add_(1);
+  return at::batch_norm(x, weight_, bias_, running_mean_, running_var_, is_training(),
+                        /*momentum=*/0.1, /*eps=*/1e-5, /*cudnn_enabled=*/false);
+}
+
+Norm::Norm(NormKind kind, int64_t width, double epsilon) : kind_(kind), epsilon_(epsilon) {
+  weight_ = parameter("weight", {width}, constant(1.0));
+  if (kind == NormKind::layer) bias_ = parameter("bias", {width}, constant(0.0));
+}
+
+Tensor Norm::forward(const Tensor& x, const Scope& scope) const {
+  return kind_ == NormKind::layer ? layer_norm(x, weight_, bias_, epsilon_, scope)
+                                  : rms_norm(x, weight_, epsilon_, scope);
+}
+
+LowRank::LowRank(int64_t in, int64_t out, int64_t rank) {
+  if (rank == 0) {
+    full_ = parameter("full", {in, out}, constant(0.0));
+    return;
+  }
+  down_ = parameter("down", {rank, in}, normal(1e-6));
+  up_ = parameter("up", {rank, out}, constant(0.0));
+}
+
+Tensor LowRank::forward(const Tensor& x, const Scope& scope) const {
+  if (full_.defined()) return matmul(x, full_, scope);
+  return matmul(linear(x, down_, Tensor(), scope / "down"), up_, scope / "up");
+}
+
+FeedForward::FeedForward(const FeedForwardShape& shape, LinearLaws up, LinearLaws down)
+    : shape_(shape) {
+  up_ = register_module(
+      "up", std::make_shared<Linear>(shape.width, shape.hidden, shape.bias, up));
+  down_ = register_module(
+      "down", std::make_shared<Linear>(shape.hidden, shape.width, shape.bias, down));
+}
+
+Tensor FeedForward::forward(const Tensor& u, const Tensor& inner, const Scope& scope) const {
+  Tensor h = up_->forward(u, scope / "up");  // [B, T, F]
+  if (inner.defined()) h = h + inner;
+  h = nn::dropout(activate(h, shape_.activation), shape_.hidden_dropout, is_training());
+  scope.record("hidden", h);
+  return down_->forward(h, scope / "down");  // [B, T, D]
+}
+
+}  // namespace rondo::nn

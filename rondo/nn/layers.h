@@ -1,0 +1,100 @@
+// The small parts with weights: linear map, convolution, norms, feed-forward, low-rank map.
+#pragma once
+
+#include "rondo/nn/module.h"
+#include "rondo/nn/ops.h"
+
+namespace rondo::nn {
+
+// The laws of a linear layer's weight and bias.
+struct LinearLaws {
+  Law weight;
+  Law bias;
+};
+LinearLaws torch_laws(int64_t fan_in);
+
+// y = x Wᵀ + b. Parameters: weight [out, in], bias [out] (if any).
+class Linear : public Module {
+ public:
+  Linear(int64_t in, int64_t out, bool bias, LinearLaws laws);
+  Linear(int64_t in, int64_t out, bool bias) : Linear(in, out, bias, torch_laws(in)) {}
+  Tensor forward(const Tensor& x, const Scope& scope) const;
+
+ private:
+  Tensor weight_;
+  Tensor bias_;
+};
+
+// Parameters: weight [out, in / groups, k, k], bias [out].
+class Conv2d : public Module {
+ public:
+  Conv2d(int64_t in, int64_t out, int64_t kernel, Convolution how);
+  Tensor forward(const Tensor& x, const Scope& scope) const;
+
+ private:
+  Convolution how_;
+  Tensor weight_;
+  Tensor bias_;
+};
+
+// Parameters weight, bias [channels]; buffers running_mean, running_var, num_batches_tracked.
+class BatchNorm2d : public Module {
+ public:
+  explicit BatchNorm2d(int64_t channels);
+  // Training mode normalises by the batch and moves the running averages by 0.1.
+  Tensor forward(const Tensor& x, const Scope& scope);
+
+ private:
+  Tensor weight_, bias_;
+  Tensor running_mean_, running_var_, num_batches_tracked_;
+};
+
+enum class NormKind { layer, rms };
+
+// Normalises the last dimension. Layer: weight and bias; rms: weight only, no mean removed.
+class Norm : public Module {
+ public:
+  Norm(NormKind kind, int64_t width, double epsilon);
+  Tensor forward(const Tensor& x, const Scope& scope) const;
+
+ private:
+  NormKind kind_;
+  double epsilon_;
+  Tensor weight_;
+  Tensor bias_;
+};
+
+// g(x) = (x downᵀ) up, the product never formed: down [r, in], up [r, out]. Starts at zero because
+// `up` does. With rank 0 the map is one full matrix [in, out], also starting at zero.
+class LowRank : public Module {
+ public:
+  LowRank(int64_t in, int64_t out, int64_t rank);
+  Tensor forward(const Tensor& x, const Scope& scope) const;
+
+ private:
+  Tensor down_;
+  Tensor up_;
+  Tensor full_;
+};
+
+struct FeedForwardShape {
+  int64_t width = 0;
+  int64_t hidden = 0;
+  bool bias = true;
+  Activation activation = Activation::gelu;
+  double hidden_dropout = 0.0;
+};
+
+// W2 · drop(act(W1 · u + inner)), where `inner` (may be undefined) joins before the activation.
+class FeedForward : public Module {
+ public:
+  FeedForward(const FeedForwardShape& shape, LinearLaws up, LinearLaws down);
+  Tensor forward(const Tensor& u, const Tensor& inner, const Scope& scope) const;
+
+ private:
+  FeedForwardShape shape_;
+  std::shared_ptr<Linear> up_;
+  std::shared_ptr<Linear> down_;
+};
+
+}  // namespace rondo::nn

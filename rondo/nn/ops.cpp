@@ -1,0 +1,100 @@
+// The leaf operations: torch underneath, counting and shape-only walking on top.
+#include "rondo/nn/ops.h"
+
+namespace rondo::nn {
+namespace {
+
+// Low enough that exp() of it beside any real score is zero, finite so that gradients stay defined.
+constexpr double kMasked = -1e30;
+
+Tensor shape_only(const Tensor& like, const Shape& shape) {
+  return at::empty(shape, like.options());
+}
+
+Shape with_last(const Tensor& x, int64_t last) {
+  Shape shape = x.sizes().vec();
+  shape.back() = last;
+  return shape;
+}
+
+}  // namespace
+
+Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias, const Scope& scope) {
+  if (scope.watched()) {
+    scope.multiply_adds(static_cast<double>(x.numel()) * static_cast<double>(weight.size(0)));
+  }
+  if (x.is_meta()) return shape_only(x, with_last(x, weight.size(0)));
+  return at::linear(x, weight, bias.defined() ? c10::optional<Tensor>(bias) : c10::nullopt);
+}
+
+Tensor matmul(const Tensor& a, const Tensor& b, const Scope& scope) {
+  if (scope.watched()) {
+    scope.multiply_adds(static_cast<double>(a.numel()) * static_cast<double>(b.size(-1)));
+  }
+  if (a.is_meta()) return shape_only(a, with_last(a, b.size(-1)));
+  return at::matmul(a, b);
+}
+
+Tensor conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias, const Convolution& how,
+              const Scope& scope) {
+  const auto side = [&](int64_t dim) {
+    return (x.size(dim) + 2 * how.padding - weight.size(dim)) / how.stride + 1;
+  };
+  const Shape out = {x.size(0), weight.size(0), side(2), side(3)};
+  if (scope.watched()) {
+    scope.multiply_adds(static_cast<double>(out[0] * out[2] * out[3]) *
+                        static_cast<double>(weight.numel()));
+  }
+  if (x.is_meta()) return shape_only(x, out);
+  return at::conv2d(x, weight, bias, how.stride, how.padding, /*dilation=*/1, how.groups);
+}
+
+Tensor layer_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, double epsilon,
+                  const Scope& scope) {
+  scope.normalised(static_cast<double>(x.numel()));
+  if (x.is_meta()) return shape_only(x, x.sizes().vec());
+  return at::layer_norm(x, weight.sizes(), weight, bias, epsilon);
+}
+
+Tensor rms_norm(const Tensor& x, const Tensor& weight, double epsilon, const Scope& scope) {
+  scope.normalised(static_cast<double>(x.numel()));
+  if (x.is_meta()) return shape_only(x, x.sizes().vec());
+  const Tensor wide = x.scalar_type() == at::kDouble ? x : x.to(at::kFloat);
+  const Tensor inverse = at::rsqrt(wide.square().mean(-1, /*keepdim=*/true) + epsilon);
+  return (wide * inverse * weight).to(x.scalar_type());
+}
+
+Tensor masked_softmax(const Tensor& scores, const Tensor& visible) {
+  if (scores.is_meta()) return shape_only(scores, scores.sizes().vec());
+  if (!visible.defined()) return at::softmax(scores, -1);
+  const Tensor hidden = visible.logical_not();
+  return at::softmax(scores.masked_fill(hidden, kMasked), -1).masked_fill(hidden, 0.0);
+}
+
+Tensor dropout(const Tensor& x, double rate, bool training) {
+  if (!training || rate <= 0.0 || x.is_meta()) return x;
+  return at::dropout(x, rate, /*train=*/true);
+}
+
+Tensor drop_path(const Tensor& x, double rate, bool training) {
+  if (!training || rate <= 0.0 || x.is_meta()) return x;
+  Shape rows(static_cast<size_t>(x.dim()), 1);
+  rows[0] = x.size(0);
+  return x * at::empty(rows, x.options()).bernoulli_(1.0 - rate).div_(1.0 - rate);
+}
+
+Tensor embed(const Tensor& table, const Tensor& tokens, int64_t padding) {
+  if (table.is_meta()) {
+    Shape shape = tokens.sizes().vec();
+    shape.push_back(table.size(1));
+    return shape_only(table, shape);
+  }
+  return at::embedding(table, tokens, padding);
+}
+
+Tensor activate(const Tensor& x, Activation activation) {
+  if (x.is_meta()) return x;
+  return activation == Activation::gelu ? at::gelu(x) : at::relu(x);
+}
+
+}  // namespace rondo::nn

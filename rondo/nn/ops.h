@@ -1,0 +1,48 @@
+// The operations a network is made of, each in one place: it reports its multiply-adds to whoever
+// observes, and answers with a shape alone when given a tensor without memory (ShapesOnly), so that
+// counting runs the same program as computing.
+#pragma once
+
+#include "rondo/nn/probe.h"
+
+namespace rondo::nn {
+
+// x [..., in] · weightᵀ [in, out] (+ bias [out]) → [..., out].
+Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias, const Scope& scope);
+
+// Batched a [..., n, k] · b [..., k, m] → [..., n, m].
+Tensor matmul(const Tensor& a, const Tensor& b, const Scope& scope);
+
+struct Convolution {
+  int64_t stride = 1;
+  int64_t padding = 0;
+  int64_t groups = 1;
+};
+// x [B, in, H, W] → [B, out, H', W'].
+Tensor conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias, const Convolution& how,
+              const Scope& scope);
+
+// Over the last dimension, with weight and bias.
+Tensor layer_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, double epsilon,
+                  const Scope& scope);
+
+// x / sqrt(mean(x²) + ε) · weight, in fp32 at least.
+Tensor rms_norm(const Tensor& x, const Tensor& weight, double epsilon, const Scope& scope);
+
+// Softmax over the last dimension of scores; where `visible` (broadcastable, bool, may be undefined)
+// is false the probability is exactly zero, also for a query that sees nothing at all.
+Tensor masked_softmax(const Tensor& scores, const Tensor& visible);
+
+// Identity unless training.
+Tensor dropout(const Tensor& x, double rate, bool training);
+
+// Stochastic depth: drops whole rows of the batch and scales the rest.
+Tensor drop_path(const Tensor& x, double rate, bool training);
+
+// Rows of `table` [V, D] by `tokens`; row `padding` (if ≥ 0) receives no gradient.
+Tensor embed(const Tensor& table, const Tensor& tokens, int64_t padding = -1);
+
+enum class Activation { gelu, relu };
+Tensor activate(const Tensor& x, Activation activation);
+
+}  // namespace rondo::nn

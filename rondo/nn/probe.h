@@ -1,0 +1,64 @@
+// Observation without intrusion: whoever studies a network passes an Observer, and every named
+// activation, attention map and multiply-add count of a forward pass is offered to it. Nothing is
+// built, copied or formatted when nobody watches.
+//
+//   Scope level = scope / "level" / 3;
+//   level.record("attention.probabilities", p);   // "encoder.level.3.attention.probabilities"
+#pragma once
+
+#include <string>
+#include <utility>
+
+#include "rondo/nn/torch.h"
+
+namespace rondo {
+
+// Receives what a forward pass does. All names are dotted paths from the model's root.
+class Observer {
+ public:
+  virtual ~Observer() = default;
+  // Asked before a tensor is produced only for the observer's sake (attention probabilities).
+  virtual bool wants(const std::string& name) = 0;
+  virtual void activation(const std::string& name, const Tensor& value) = 0;
+  // `count` multiply-adds done by the operation called `name`.
+  virtual void multiply_adds(const std::string& /*name*/, double /*count*/) {}
+  // `elements` values passed through a normalisation.
+  virtual void normalised(const std::string& /*name*/, double /*elements*/) {}
+};
+
+// Where in the network we are. Cheap to pass by value while nobody observes.
+class Scope {
+ public:
+  Scope() = default;
+  explicit Scope(Observer* observer) : observer_(observer) {}
+
+  Scope operator/(const char* name) const { return child(name); }
+  Scope operator/(const std::string& name) const { return child(name.c_str()); }
+  Scope operator/(int64_t index) const {
+    return observer_ == nullptr ? Scope() : child(std::to_string(index).c_str());
+  }
+
+  bool watched() const { return observer_ != nullptr; }
+  bool wants(const char* name) const { return watched() && observer_->wants(join(name)); }
+  void record(const char* name, const Tensor& value) const {
+    if (wants(name)) observer_->activation(join(name), value);
+  }
+  void multiply_adds(double count) const {
+    if (watched()) observer_->multiply_adds(path_, count);
+  }
+  void normalised(double elements) const {
+    if (watched()) observer_->normalised(path_, elements);
+  }
+
+ private:
+  Scope(Observer* observer, std::string path) : observer_(observer), path_(std::move(path)) {}
+  Scope child(const char* name) const {
+    return observer_ == nullptr ? Scope() : Scope(observer_, join(name));
+  }
+  std::string join(const char* name) const { return path_.empty() ? name : path_ + "." + name; }
+
+  Observer* observer_ = nullptr;
+  std::string path_;
+};
+
+}  // namespace rondo

@@ -1,0 +1,134 @@
+// The recurrent cell and the layer around it.
+#include "rondo/recurrence/block_recurrent.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace rondo {
+namespace {
+
+constexpr double kNormEpsilon = 1e-6;
+
+nn::LinearLaws fan_in_laws(int64_t fan_in) {
+  return {nn::truncated_normal(std::sqrt(1.0 / static_cast<double>(fan_in))), nn::constant(0.0)};
+}
+
+}  // namespace
+
+RecurrentCell::RecurrentCell(const TimeConfig& time, const nn::AttentionShape& shape,
+                             int64_t hidden)
+    : configuration_(time.configuration), heads_(shape.heads) {
+  const int64_t inner = shape.heads * shape.head_width;
+  const int64_t width = shape.width;
+  const auto kind = time.gate == "fixed" ? nn::GateKind::fixed : nn::GateKind::lstm;
+  // The authors' program squashes z only in `single`; the paper's text, in every lstm gate.
+  tanh_ = time.gate_tanh == "paper" ? time.gate == "lstm" : configuration_ == "single";
+
+  norm_ = register_module("norm", std::make_shared<nn::Norm>(nn::NormKind::rms, width, kNormEpsilon));
+  identity_ = parameter("identity", {time.states, width}, nn::normal(1.0));
+  const bool single = configuration_ == "single";
+  projections_ = register_module(
+      "projections",
+      std::make_shared<nn::Projections>(shape, single ? nn::Projections::kNoOutput : 2 * inner));
+  token_query_ = register_module(
+      "token_query", std::make_shared<nn::Linear>(width, inner, /*bias=*/false, shape.input));
+  scale_ = parameter("scale", {shape.heads}, nn::constant(1.0));
+  token_scale_ = parameter("token_scale", {shape.heads}, nn::constant(1.0));
+  if (!single) {
+    attention_gate_ =
+        register_module("attention_gate", std::make_shared<nn::Gate>(kind, width, 2 * inner));
+  }
+  if (configuration_ == "skip") return;
+  const int64_t reads = single ? 2 * inner : width;
+  if (!single) {
+    feed_forward_norm_ = register_module(
+        "feed_forward_norm", std::make_shared<nn::Norm>(nn::NormKind::rms, width, kNormEpsilon));
+  }
+  up_ = register_module("up", std::make_shared<nn::Linear>(reads, hidden, false, fan_in_laws(reads)));
+  down_ = register_module("down",
+                          std::make_shared<nn::Linear>(hidden, width, false, fan_in_laws(hidden)));
+  feed_forward_gate_ =
+      register_module("feed_forward_gate", std::make_shared<nn::Gate>(kind, width, hidden));
+}
+
+RecurrentCell::Read RecurrentCell::read(const Tensor& c, const Scope& scope) const {
+  const Tensor u = norm_->forward(c, scope / "norm") + identity_;  // [B, S, D]
+  Read r;
+  r.keys = WindowAttention::normalise(projections_->key(u, u, {}, scope));
+  r.values = projections_->value(u, u, {}, scope);
+  r.queries = WindowAttention::normalise(projections_->query(u, u, {}, scope));
+  r.token_queries = WindowAttention::normalise(
+      nn::split_heads(token_query_->forward(u, scope / "token_query"), heads_));
+  return r;
+}
+
+// W2 relu(W1 input), gated onto c.
+Tensor RecurrentCell::feed(const Tensor& input, const Tensor& c, const Scope& scope) const {
+  const Tensor h = nn::activate(up_->forward(input, scope / "up"), nn::Activation::relu);
+  const Tensor z = squash(down_->forward(h, scope / "down"));
+  return feed_forward_gate_->forward(c, z, h, scope / "feed_forward_gate");
+}
+
+Tensor RecurrentCell::update(const Tensor& c, const Read& r, const Tensor& keys,
+                             const Tensor& values, const Scope& scope) const {
+  nn::AttendOptions to_states;
+  to_states.scale = scale_;
+  nn::AttendOptions to_tokens;
+  to_tokens.scale = token_scale_;
+  const Tensor attended = nn::merge_heads(at::cat(
+      {nn::attend(r.queries, r.keys, r.values, to_states, false, scope / "states"),
+       nn::attend(r.token_queries, keys, values, to_tokens, false, scope / "tokens")},
+      1));  // [B, S, 2·H·d]
+  if (configuration_ == "single") return feed(attended, c, scope);
+  const Tensor z = squash(projections_->output(attended, scope));
+  const Tensor gated = attention_gate_->forward(c, z, attended, scope / "attention_gate");
+  if (configuration_ == "skip") return gated;
+  return feed(feed_forward_norm_->forward(gated, scope / "feed_forward_norm"), gated, scope);
+}
+
+BlockRecurrentAttention::BlockRecurrentAttention(const WindowOptions& options,
+                                                 const TimeConfig& time, int64_t hidden)
+    : WindowAttention(options) {
+  cell_ = register_module("cell", std::make_shared<RecurrentCell>(time, options.shape, hidden));
+  initial_ = parameter("initial", {time.states, options.shape.width}, nn::normal(0.1));
+}
+
+Tensor BlockRecurrentAttention::state(int64_t rows, int64_t level, const Call& call) const {
+  const Tensor carried = call.state->get(level_key(level, "state"));
+  return carried.defined() ? carried
+                           : initial_.unsqueeze(0).expand({rows, -1, -1});  // [B, S, D]
+}
+
+RecurrentCell::Read BlockRecurrentAttention::read(const Tensor& c, const Scope& scope) const {
+  return cell_->read(c, scope / "cell");
+}
+
+Tensor BlockRecurrentAttention::forward(const MixingInput& in, Call& call, const Scope& scope) {
+  const Tokens t = project(in, call, scope);
+  const Tensor window_heads = attend_window(t, call, scope);  // [B, H, T, d]
+
+  const int64_t window = options().window;
+  const int64_t new_tokens = t.q.size(2);
+  int64_t phase = call.behind % window;  // tokens of the current block already behind
+  int64_t block = window;                // where it starts among all keys
+  Tensor c = state(t.q.size(0), in.level, call);
+  std::vector<Tensor> state_heads;
+  for (int64_t done = 0; done < new_tokens;) {
+    const int64_t count = std::min(window - phase, new_tokens - done);
+    const RecurrentCell::Read r = read(c, scope);
+    state_heads.push_back(attend_states(t.state_q.narrow(2, done, count), r.keys, r.values, scope));
+    done += count;
+    phase += count;
+    if (phase < window) break;
+    c = cell_->update(c, r, t.all_keys.narrow(2, block - window, 2 * window),
+                      t.all_values.narrow(2, block - window, 2 * window), scope / "cell");
+    phase = 0;
+    block += window;
+  }
+  call.state->set(level_key(in.level, "state"), c);
+  scope.record("state", c);
+  keep(t, window + phase, in.level, call);
+  return output(at::cat({window_heads, at::cat(state_heads, 2)}, 1), scope);
+}
+
+}  // namespace rondo

@@ -1,0 +1,62 @@
+// Block-Recurrent Transformer (Hutchins et al. 2022): a window-attention layer whose tokens also
+// read S state vectors, and a cell that rewrites the states once per block of W tokens.
+//
+// Vertical (tokens): window attention ∥ attention to the states, ordinary residual and feed-forward.
+// Horizontal (states): self-attention ∥ attention to the 2W keys of the previous and own block, then
+// gates instead of residuals. Tokens of a block read the state from before the block.
+#pragma once
+
+#include "rondo/nn/gate.h"
+#include "rondo/recurrence/time_config.h"
+#include "rondo/recurrence/window.h"
+
+namespace rondo {
+
+// The states' own transformer layer.
+class RecurrentCell : public nn::Module {
+ public:
+  RecurrentCell(const TimeConfig& time, const nn::AttentionShape& shape, int64_t hidden);
+
+  // What tokens read of a state c [B, S, D], and what the cell itself needs next. [B, H, S, d]
+  struct Read {
+    Tensor keys, values;
+    Tensor queries, token_queries;
+  };
+  Read read(const Tensor& c, const Scope& scope) const;
+  // The state after a block whose (and whose predecessor's) keys and values are given, [B, H, 2W, d].
+  Tensor update(const Tensor& c, const Read& read, const Tensor& keys, const Tensor& values,
+                const Scope& scope) const;
+
+ private:
+  Tensor feed(const Tensor& input, const Tensor& c, const Scope& scope) const;
+  Tensor squash(const Tensor& z) const { return tanh_ ? at::tanh(z) : z; }
+
+  std::string configuration_;
+  bool tanh_ = false;
+  int64_t heads_ = 0;
+  std::shared_ptr<nn::Norm> norm_, feed_forward_norm_;
+  Tensor identity_;  // state IDs [S, D], added after the norm
+  std::shared_ptr<nn::Projections> projections_;
+  std::shared_ptr<nn::Linear> token_query_, up_, down_;
+  Tensor scale_, token_scale_;  // [H]
+  std::shared_ptr<nn::Gate> attention_gate_, feed_forward_gate_;
+};
+
+class BlockRecurrentAttention : public WindowAttention {
+ public:
+  BlockRecurrentAttention(const WindowOptions& options, const TimeConfig& time, int64_t hidden);
+  Tensor forward(const MixingInput& in, Call& call, const Scope& scope) override;
+
+  // The state of `rows` rows at `level`, the learned initial one where a row begins. [B, S, D]
+  Tensor state(int64_t rows, int64_t level, const Call& call) const;
+  // Keys and values that other layers read (feedback).
+  RecurrentCell::Read read(const Tensor& c, const Scope& scope) const;
+  // The learned initial state [S, D].
+  const Tensor& initial() const { return initial_; }
+
+ private:
+  std::shared_ptr<RecurrentCell> cell_;
+  Tensor initial_;
+};
+
+}  // namespace rondo

@@ -1,0 +1,99 @@
+// How weights are shared over depth, as a user writes it under [model.depth]. Torch-free.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "rondo/base/config.h"
+
+namespace rondo {
+
+// RingFormer's level signals, with the ablations of its Table 4.
+struct RingConfig {
+  int64_t rank = 0;
+  int64_t rank_divisor = 16;
+  bool full_rank = false;
+  std::string attention = "after";
+  std::string feed_forward = "before";
+
+  int64_t rank_for(int64_t width) const {
+    return rank > 0 ? rank : std::max<int64_t>(1, width / rank_divisor);
+  }
+};
+
+template <class V>
+void describe(V& v, RingConfig& c) {
+  v.field("rank", c.rank, "rank of a level's signals; 0 = width / rank_divisor", at_least(0));
+  v.field("rank_divisor", c.rank_divisor, "rank = width / this, rounded down", at_least(1));
+  v.field("full_rank", c.full_rank, "one full matrix per signal instead of two thin ones");
+  v.field("attention", c.attention, "where signals join queries, keys and values",
+          one_of({"after", "before", "none"}));
+  v.field("feed_forward", c.feed_forward, "where the signal joins the feed-forward",
+          one_of({"before", "inter", "none"}));
+}
+
+// SReT's recursion: blocks, loops over them, and what it adds. Lists have one entry per stage of a
+// pyramid; a network without stages has one.
+struct RecursiveConfig {
+  std::vector<int64_t> blocks = {12};
+  std::vector<int64_t> loops = {1};
+  std::string order = "internal";
+  std::string residual = "none";
+  double projection = 0.0;
+  std::vector<std::vector<int64_t>> groups;
+  std::string permutation = "P+I-L";
+  std::string eval_permutation = "fixed";
+
+  // Stages without an entry of their own take the last one.
+  int64_t blocks_of(int64_t stage) const { return blocks.at(clamp(stage, blocks.size())); }
+  int64_t loops_of(int64_t stage) const { return loops.at(clamp(stage, loops.size())); }
+  int64_t groups_of(int64_t stage, int64_t loop) const {
+    if (groups.empty()) return 1;
+    const auto& row = groups.at(clamp(stage, groups.size()));
+    return row.empty() ? 1 : row.at(clamp(loop, row.size()));
+  }
+
+ private:
+  static size_t clamp(int64_t index, size_t size) {
+    return std::min(static_cast<size_t>(index), size - 1);
+  }
+};
+
+template <class V>
+void describe(V& v, RecursiveConfig& c) {
+  v.field("blocks", c.blocks, "distinct blocks, per stage", at_least(1));
+  v.field("loops", c.loops, "times each block is played, per stage", at_least(1));
+  v.field("order", c.order, "internal: each block repeats; external: the whole list repeats",
+          one_of({"internal", "external"}));
+  v.field("residual", c.residual, "learnable residual coefficients on which branches",
+          one_of({"none", "identity", "branch", "both"}));
+  v.field("projection", c.projection,
+          "hidden ratio of the non-linear projection after every loop; 0 = none", between(0, 64));
+  v.field("groups", c.groups, "slices that attend among themselves, [[loop 1, loop 2], ...] by stage",
+          at_least(1));
+  v.field("permutation", c.permutation, "permute tokens before later sliced loops, and invert after",
+          one_of({"P", "P+I", "P+I-L"}));
+  v.field("eval_permutation", c.eval_permutation, "permutations outside training",
+          one_of({"fixed", "random"}));
+}
+
+struct DepthConfig {
+  std::string scheme = "vanilla";
+  int64_t levels = 6;
+  RingConfig ring;
+  RecursiveConfig recursive;
+};
+
+template <class V>
+void describe(V& v, DepthConfig& c) {
+  v.field("scheme", c.scheme, "how levels share weights",
+          one_of({"vanilla", "universal", "one-wide", "ring", "recursive"}));
+  v.field("levels", c.levels, "number of levels L (recursive: blocks and loops count instead)",
+          between(1, 100000));
+  v.section("ring", c.ring, "scheme ring: level signals");
+  v.section("recursive", c.recursive, "scheme recursive: blocks, loops, slices");
+}
+
+}  // namespace rondo

@@ -1,0 +1,86 @@
+// The nearest-neighbour memory.
+#include "rondo/recurrence/memorizing.h"
+
+#include <algorithm>
+
+namespace rondo {
+
+MemorizingAttention::MemorizingAttention(const WindowOptions& options, int64_t memory,
+                                         int64_t neighbours)
+    : WindowAttention(options), memory_size_(memory), neighbours_(neighbours) {
+  gate_ = parameter("gate", {options.shape.heads}, nn::constant(0.0));
+}
+
+Tensor MemorizingAttention::recall(const Tensor& q, const Memory& memory,
+                                   const Scope& scope) const {
+  const int64_t pairs = memory.keys.size(1);
+  if (pairs == 0) return at::zeros_like(q);
+  const Tensor keys = memory.keys.transpose(1, 2);  // [B, H, M', d]
+  const Tensor values = memory.values.transpose(1, 2);
+  if (q.is_meta()) return nn::matmul(nn::matmul(q, keys.transpose(2, 3), scope), values, scope);
+  Tensor scores = nn::matmul(q.detach(), keys.transpose(2, 3), scope / "scores");  // [B, H, T, M']
+  const Tensor exists = at::arange(pairs, at::kLong).unsqueeze(0).ge(
+      pairs - memory.filled.unsqueeze(1));                                         // [B, M']
+  scores = scores.masked_fill(exists.logical_not().unsqueeze(1).unsqueeze(1), -1e30);
+  const Tensor index = std::get<1>(scores.topk(std::min(neighbours_, pairs), -1));  // [B, H, T, k]
+
+  const Shape found = {q.size(0), q.size(1), q.size(2), index.size(3), q.size(3)};
+  const Tensor flat = index.flatten(2).unsqueeze(-1).expand({-1, -1, -1, q.size(3)});
+  const Tensor near_keys = keys.gather(2, flat).view(found);  // [B, H, T, k, d]
+  const Tensor near_values = values.gather(2, flat).view(found);
+  const Tensor real = exists.unsqueeze(1).expand({-1, q.size(1), -1}).gather(2, index.flatten(2));
+  const Tensor near = (near_keys * q.unsqueeze(3)).sum(-1) * scale().view({1, -1, 1, 1});
+  const Tensor p = nn::masked_softmax(near, real.view(near.sizes()));  // [B, H, T, k]
+  return (near_values * p.unsqueeze(-1)).sum(3);                       // [B, H, T, d]
+}
+
+MemorizingAttention::Memory MemorizingAttention::store(const Memory& memory, const Tensor& keys,
+                                                       const Tensor& values) const {
+  const auto append = [&](const Tensor& old, const Tensor& fresh) {
+    const Tensor all = at::cat({old, fresh.detach()}, 1);
+    const int64_t kept = std::min(all.size(1), memory_size_);
+    return all.narrow(1, all.size(1) - kept, kept);
+  };
+  Memory next;
+  next.keys = append(memory.keys, keys);
+  next.values = append(memory.values, values);
+  next.filled = (memory.filled + keys.size(1)).clamp_max(next.keys.size(1));
+  return next;
+}
+
+Tensor MemorizingAttention::forward(const MixingInput& in, Call& call, const Scope& scope) {
+  const Tokens t = project(in, call, scope);
+  const Tensor local = attend_window(t, call, scope);  // [B, H, T, d]
+  State& state = *call.state;
+  Memory memory = {state.get(level_key(in.level, "memory.keys")),
+                   state.get(level_key(in.level, "memory.values")),
+                   state.get(level_key(in.level, "memory.filled"))};
+  if (!memory.keys.defined()) {
+    const Shape none = {t.k.size(0), 0, t.k.size(1), t.k.size(3)};
+    memory = {at::zeros(none, t.k.options()), at::zeros(none, t.k.options()),
+              at::zeros({t.k.size(0)}, at::kLong)};
+  }
+  const int64_t window = options().window;
+  int64_t phase = call.behind % window;
+  int64_t block = window;
+  std::vector<Tensor> recalled;
+  for (int64_t done = 0; done < t.q.size(2);) {
+    const int64_t count = std::min(window - phase, t.q.size(2) - done);
+    recalled.push_back(recall(t.q.narrow(2, done, count), memory, scope / "memory"));
+    done += count;
+    phase += count;
+    if (phase < window) break;
+    memory = store(memory, t.all_keys.narrow(2, block, window).transpose(1, 2),
+                   t.all_values.narrow(2, block, window).transpose(1, 2));
+    phase = 0;
+    block += window;
+  }
+  state.set(level_key(in.level, "memory.keys"), memory.keys);
+  state.set(level_key(in.level, "memory.values"), memory.values);
+  state.set(level_key(in.level, "memory.filled"), memory.filled);
+  keep(t, window + phase, in.level, call);
+  const Tensor g = at::sigmoid(gate_).view({1, -1, 1, 1});
+  return output(local * (1.0 - g) + at::cat(recalled, 2) * g, scope);
+}
+
+}  // namespace rondo

@@ -1,0 +1,50 @@
+// How tokens exchange information at a level. A stack holds a bank of these and knows only this
+// interface; attention over a whole sequence, sliced attention, sliding windows, recurrent states
+// and the Mixer's transposed feed-forward are all implementations of it.
+#pragma once
+
+#include "rondo/nn/attention.h"
+#include "rondo/recurrence/sliced.h"
+#include "rondo/recurrence/state.h"
+
+namespace rondo {
+
+// What the levels of a stack share during one forward pass. Members left empty are not used.
+struct Call {
+  // Who may be seen: bool, broadcastable to [B, H, Tq, Tk]; undefined = everyone.
+  Tensor visible;
+  // 0-based position of every token, [B or 1, T]: for static signals.
+  Tensor positions;
+  // What cross-attention reads, [B, S, D], and which of it may be seen.
+  Tensor memory;
+  Tensor memory_visible;
+  // What is carried between calls; read and replaced tensor by tensor. Null: nothing is.
+  State* state = nullptr;
+  // Tokens each row has behind it, the same for all rows up to whole blocks.
+  int64_t behind = 0;
+  // Where permutations for sliced attention come from.
+  Permutations* permutations = nullptr;
+  // Keys and values of recurrent states that every level may read (feedback), [B, H, S, d].
+  Tensor state_keys;
+  Tensor state_values;
+};
+
+// What one level hands to its token mixing.
+struct MixingInput {
+  Tensor u;  // what projections see [B, T, D]
+  Tensor x;  // the raw stream, what signals see [B, T, D]
+  nn::ProjectionSignals signals;
+  int64_t level = 0;  // number of the level: caches are its own even where weights are not
+  int64_t loop = 0;
+  int64_t groups = 1;
+};
+
+class TokenMixing : public nn::Module {
+ public:
+  virtual Tensor forward(const MixingInput& in, Call& call, const Scope& scope) = 0;
+};
+
+// "level.3.keys"
+std::string level_key(int64_t level, const char* name);
+
+}  // namespace rondo

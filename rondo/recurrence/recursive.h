@@ -1,0 +1,35 @@
+// Sliced Recursive Transformer (SReT): blocks played several times, learnable residual coefficients,
+// a non-linear projection after each loop. The slicing of attention is in sliced.h.
+#pragma once
+
+#include "rondo/nn/layers.h"
+#include "rondo/recurrence/depth_config.h"
+
+namespace rondo {
+
+// The learnable residual connection of one block, shared by its loops: identity·x + branch·f(x),
+// one pair of scalars per sub-layer, all starting at 1. Coefficients left out by the placement
+// count as the constant 1 and are no parameters.
+class ResidualCoefficients : public nn::Module {
+ public:
+  ResidualCoefficients(const std::string& placement, int64_t sublayers);
+  Tensor join(int64_t sublayer, const Tensor& x, const Tensor& branch) const;
+
+ private:
+  Tensor identity_;  // [sublayers] or undefined
+  Tensor branch_;    // [sublayers] or undefined
+};
+
+// NLL: x = θ·x + ζ·MLP(LN x), with weights and coefficients of its own each time it is played.
+class LoopProjection : public nn::Module {
+ public:
+  LoopProjection(const RecursiveConfig& config, int64_t width, double epsilon);
+  Tensor forward(const Tensor& x, const Scope& scope) const;
+
+ private:
+  std::shared_ptr<nn::Norm> norm_;
+  std::shared_ptr<nn::FeedForward> feed_forward_;
+  std::shared_ptr<ResidualCoefficients> residual_;
+};
+
+}  // namespace rondo

@@ -1,0 +1,28 @@
+// RingFormer (level signals): one block played at every level; each level owns its norms and
+// low-rank maps g_i(x) = (x downᵀ) up that nudge queries, keys, values and the feed-forward input.
+#pragma once
+
+#include "rondo/recurrence/depth_config.h"
+#include "rondo/nn/attention.h"
+
+namespace rondo {
+
+// What one level owns. Absent parts (ablations) are null.
+class LevelSignals : public nn::Module {
+ public:
+  LevelSignals(const RingConfig& config, int64_t width, int64_t inner, int64_t hidden);
+
+  // For the attention projections.
+  nn::ProjectionSignals projections() const;
+  // x + g_F(x), what the feed-forward reads (x itself when the signal joins elsewhere or is absent).
+  Tensor feed_forward_input(const Tensor& x, const Scope& scope) const;
+  // g_F(x) of width F, added after the up-projection (ablation inter-ffn); undefined otherwise.
+  Tensor feed_forward_inner(const Tensor& x, const Scope& scope) const;
+
+ private:
+  nn::SignalPlace place_ = nn::SignalPlace::after;
+  bool inner_feed_forward_ = false;
+  std::shared_ptr<nn::LowRank> query_, key_, value_, feed_forward_;
+};
+
+}  // namespace rondo

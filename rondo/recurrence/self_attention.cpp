@@ -1,0 +1,103 @@
+// Whole-sequence token mixing.
+#include "rondo/recurrence/self_attention.h"
+
+#include <cmath>
+
+namespace rondo {
+namespace {
+
+double inverse_root(int64_t head_width) { return 1.0 / std::sqrt(static_cast<double>(head_width)); }
+
+// Query t of the last T of K tokens sees key j iff j <= K - T + t. [T, K]
+Tensor causal_visible(int64_t queries, int64_t keys) {
+  return at::ones({queries, keys}, at::kBool).tril(keys - queries);
+}
+
+}  // namespace
+
+std::string level_key(int64_t level, const char* name) {
+  return "level." + std::to_string(level) + "." + name;
+}
+
+SelfAttention::SelfAttention(const SelfAttentionOptions& options) : options_(options) {
+  projections_ =
+      register_module("projections", std::make_shared<nn::Projections>(options.shape));
+}
+
+void SelfAttention::extend(Tensor& k, Tensor& v, int64_t level, State& state) {
+  const std::string keys = level_key(level, "keys");
+  const std::string values = level_key(level, "values");
+  if (state.has(keys)) {
+    k = at::cat({state.get(keys).transpose(1, 2), k}, 2);
+    v = at::cat({state.get(values).transpose(1, 2), v}, 2);
+  }
+  state.set(keys, k.transpose(1, 2));  // kept as [B, T, H, d]
+  state.set(values, v.transpose(1, 2));
+}
+
+Tensor SelfAttention::forward(const MixingInput& in, Call& call, const Scope& scope) {
+  const SlicePlan slice = slice_plan(options_.permutation, in.loop, in.groups);
+  Tensor u = in.u;
+  Tensor x = in.x;
+  Tensor permutation;
+  if (slice.permute && !u.is_meta()) {
+    permutation = call.permutations->next(u.size(1));
+    u = u.index_select(1, permutation);
+    if (in.signals.query != nullptr) x = x.index_select(1, permutation);
+  }
+  Tensor q = projections_->query(u, x, in.signals, scope);  // [B, H, T, d]
+  Tensor k = projections_->key(u, x, in.signals, scope);
+  Tensor v = projections_->value(u, x, in.signals, scope);
+  if (call.state != nullptr) extend(k, v, in.level, *call.state);
+
+  nn::AttendOptions how;
+  how.factor = inverse_root(options_.shape.head_width);
+  how.visible = call.visible;
+  if (options_.causal && !q.is_meta()) {
+    const Tensor causal = causal_visible(q.size(2), k.size(2));
+    how.visible = call.visible.defined() ? call.visible.logical_and(causal) : causal;
+  }
+  Tensor y = nn::attend(slice_groups(q, in.groups), slice_groups(k, in.groups),
+                        slice_groups(v, in.groups), how, is_training(), scope);
+  y = nn::merge_heads(join_groups(y, in.groups));  // [B, T, H·d]
+  if (slice.invert && permutation.defined()) y = y.index_select(1, invert(permutation));
+  return projections_->output(y, scope);
+}
+
+CrossAttention::CrossAttention(const nn::AttentionShape& shape) : shape_(shape) {
+  projections_ = register_module("projections", std::make_shared<nn::Projections>(shape));
+}
+
+Tensor CrossAttention::forward(const Tensor& u, int64_t index, Call& call, const Scope& scope) {
+  const std::string prefix = "cross." + std::to_string(index);
+  Tensor k = call.state->get(prefix + ".keys");  // [B, H, S, d]
+  Tensor v = call.state->get(prefix + ".values");
+  if (!k.defined()) {
+    k = projections_->key(call.memory, call.memory, {}, scope);
+    v = projections_->value(call.memory, call.memory, {}, scope);
+    call.state->set(prefix + ".keys", k);
+    call.state->set(prefix + ".values", v);
+  }
+  nn::AttendOptions how;
+  how.factor = inverse_root(shape_.head_width);
+  how.visible = call.memory_visible;
+  const Tensor q = projections_->query(u, u, {}, scope);
+  const Tensor y = nn::attend(q, k, v, how, is_training(), scope);
+  return projections_->output(nn::merge_heads(y), scope);
+}
+
+TokenFeedForward::TokenFeedForward(int64_t tokens, int64_t hidden) {
+  nn::FeedForwardShape shape;
+  shape.width = tokens;
+  shape.hidden = hidden;
+  feed_forward_ = register_module(
+      "feed_forward",
+      std::make_shared<nn::FeedForward>(shape, nn::torch_laws(tokens), nn::torch_laws(hidden)));
+}
+
+Tensor TokenFeedForward::forward(const MixingInput& in, Call& /*call*/, const Scope& scope) {
+  const Tensor y = feed_forward_->forward(in.u.transpose(1, 2), Tensor(), scope);  // [B, D, T]
+  return y.transpose(1, 2);
+}
+
+}  // namespace rondo

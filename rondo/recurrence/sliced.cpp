@@ -1,0 +1,80 @@
+// Slicing, permuting and undoing it.
+#include "rondo/recurrence/sliced.h"
+
+#include <fmt/format.h>
+
+#include "rondo/base/error.h"
+#include "rondo/nn/module.h"
+
+namespace rondo {
+namespace {
+
+constexpr uint64_t kEvaluationSeed = 20220507;  // any constant: answers must repeat
+
+Tensor checked_permutation(const Tensor& given, int64_t tokens, int64_t use) {
+  const auto refuse = [&](const std::string& got) {
+    return Error(ExitCode::bad_input,
+                 fmt::format("permutation.{}: expected a permutation of {} tokens, got {}", use,
+                             tokens, got),
+                 "permutations are int64, one per permuted level in order of use");
+  };
+  if (given.dim() != 1 || given.size(0) != tokens || given.scalar_type() != at::kLong) {
+    throw refuse(fmt::format("{} of {} entries", c10::toString(given.scalar_type()),
+                             given.numel()));
+  }
+  const Tensor sorted = std::get<0>(given.sort());
+  if (!sorted.equal(at::arange(tokens, at::kLong))) throw refuse("repeated or missing numbers");
+  return given;
+}
+
+}  // namespace
+
+Tensor Permutations::next(int64_t tokens) {
+  const int64_t use = used_++;
+  if (use_given()) {
+    if (use >= static_cast<int64_t>(given_.size())) {
+      throw Error(ExitCode::bad_input,
+                  fmt::format("permutation.{}: missing; {} were given", use, given_.size()),
+                  "give one per permuted level, or none at all");
+    }
+    return checked_permutation(given_[static_cast<size_t>(use)], tokens, use);
+  }
+  if (draw_ == Draw::random) return at::randperm(tokens, at::kLong);
+  const auto generator =
+      nn::counter_generator(kEvaluationSeed, "permutation", static_cast<uint64_t>(use));
+  return at::randperm(tokens, generator, at::kLong);
+}
+
+Tensor invert(const Tensor& permutation) {
+  return at::empty_like(permutation)
+      .scatter_(0, permutation, at::arange(permutation.size(0), at::kLong));
+}
+
+SlicePlan slice_plan(const std::string& mode, int64_t loop, int64_t groups) {
+  if (loop == 0 || (groups == 1 && mode == "P+I-L")) return {};
+  return {true, mode != "P"};
+}
+
+Tensor slice_groups(const Tensor& x, int64_t groups) {
+  if (groups == 1) return x;
+  const int64_t tokens = x.size(2);
+  if (tokens % groups != 0) {
+    throw Error(ExitCode::bad_input,
+                fmt::format("sliced attention: {} tokens cannot be cut into {} equal groups", tokens,
+                            groups),
+                "choose another image size, or groups that divide the tokens of every stage");
+  }
+  const Shape cut = {x.size(0), x.size(1), groups, tokens / groups, x.size(3)};
+  return x.reshape(cut).transpose(1, 2).reshape(
+      {x.size(0) * groups, x.size(1), tokens / groups, x.size(3)});
+}
+
+Tensor join_groups(const Tensor& x, int64_t groups) {
+  if (groups == 1) return x;
+  const int64_t batch = x.size(0) / groups;
+  return x.view({batch, groups, x.size(1), x.size(2), x.size(3)})
+      .transpose(1, 2)
+      .reshape({batch, x.size(1), groups * x.size(2), x.size(3)});
+}
+
+}  // namespace rondo

@@ -1,0 +1,45 @@
+// SReT's sliced group self-attention: the tokens are cut into G groups of neighbours that attend
+// among themselves; later loops permute the tokens first, so that groups mix differently.
+#pragma once
+
+#include "rondo/nn/torch.h"
+
+namespace rondo {
+
+// Gives the permutations of one forward pass, in order of use.
+class Permutations {
+ public:
+  enum class Draw { fixed, random };
+
+  // Fixed: a function of (use, tokens) alone, so that answers repeat. Random: drawn from torch's
+  // generator, which the caller seeds.
+  explicit Permutations(Draw draw) : draw_(draw) {}
+  // Given by the caller, each int64 [N].
+  explicit Permutations(std::vector<Tensor> given) : given_(std::move(given)) {}
+
+  // Error{bad_input} when a given one is missing or is not a permutation of `tokens`.
+  Tensor next(int64_t tokens);
+
+ private:
+  Draw draw_ = Draw::fixed;
+  std::vector<Tensor> given_;
+  bool use_given() const { return !given_.empty(); }
+  int64_t used_ = 0;
+};
+
+// The inverse: inverse[permutation[i]] = i.
+Tensor invert(const Tensor& permutation);
+
+// Whether a level permutes, and undoes it, by mode ("P", "P+I", "P+I-L"): the first loop never
+// permutes; P+I-L leaves a single group alone; P never undoes.
+struct SlicePlan {
+  bool permute = false;
+  bool invert = false;
+};
+SlicePlan slice_plan(const std::string& mode, int64_t loop, int64_t groups);
+
+// [B, H, N, d] → [B·G, H, N/G, d] and back; G = 1 is free. Error{bad_input} if G does not divide N.
+Tensor slice_groups(const Tensor& x, int64_t groups);
+Tensor join_groups(const Tensor& x, int64_t groups);
+
+}  // namespace rondo

@@ -1,0 +1,131 @@
+// Playing a plan.
+#include "rondo/recurrence/stack.h"
+
+#include "rondo/recurrence/universal.h"
+
+namespace rondo {
+namespace {
+
+template <class Part, class Make>
+std::shared_ptr<nn::Bank<Part>> fill_bank(int64_t count, const Make& make) {
+  auto bank = std::make_shared<nn::Bank<Part>>();
+  for (int64_t i = 0; i < count; ++i) bank->add(make(i));
+  return bank;
+}
+
+// Sub-layers of a level in order; feed-forward comes last.
+constexpr int64_t kMixing = 0;
+constexpr int64_t kCross = 1;
+
+}  // namespace
+
+Stack::Stack(const StackOptions& options, DepthPlan plan, const MakeMixing& make_mixing,
+             const nn::AttentionShape& cross)
+    : options_(options), plan_(std::move(plan)) {
+  const StackOptions& o = options_;
+  mixings_ = register_module("mixing", fill_bank<TokenMixing>(plan_.mixings(), make_mixing));
+  crosses_ = register_module("cross", fill_bank<CrossAttention>(plan_.crosses(), [&](int64_t) {
+    return std::make_shared<CrossAttention>(cross);
+  }));
+  feed_forwards_ = register_module(
+      "feed_forward", fill_bank<nn::FeedForward>(plan_.feed_forwards(), [&](int64_t) {
+        return std::make_shared<nn::FeedForward>(o.feed_forward, o.feed_forward_up,
+                                                 o.feed_forward_down);
+      }));
+  norms_ = register_module("norm", fill_bank<nn::Norm>(plan_.norms(), [&](int64_t) {
+    return std::make_shared<nn::Norm>(o.norm, o.width, o.norm_epsilon);
+  }));
+  signals_ = register_module("signal", fill_bank<LevelSignals>(plan_.signals(), [&](int64_t) {
+    return std::make_shared<LevelSignals>(o.ring, o.width, o.inner, o.feed_forward.hidden);
+  }));
+  residuals_ =
+      register_module("residual", fill_bank<ResidualCoefficients>(plan_.residuals(), [&](int64_t) {
+        const int64_t sublayers = 1 + int64_t{plan_.crosses() > 0} + int64_t{plan_.feed_forwards() > 0};
+        return std::make_shared<ResidualCoefficients>(o.recursive.residual, sublayers);
+      }));
+  projections_ =
+      register_module("projection", fill_bank<LoopProjection>(plan_.projections(), [&](int64_t) {
+        return std::make_shared<LoopProjection>(o.recursive, o.width, o.norm_epsilon);
+      }));
+}
+
+Tensor Stack::forward(Tensor x, Call& call, const Scope& scope) {
+  return forward_plan(plan_, std::move(x), call, scope);
+}
+
+Tensor Stack::forward_plan(const DepthPlan& plan, Tensor x, Call& call, const Scope& scope) {
+  for (int64_t i = 0; i < plan.size(); ++i) {
+    const Scope here = scope / "level" / i;
+    x = play(plan.levels[static_cast<size_t>(i)], i, std::move(x), call, here);
+    here.record("output", x);
+  }
+  return x;
+}
+
+Tensor Stack::play(const Level& level, int64_t number, Tensor x, Call& call, const Scope& scope) {
+  if (level.static_signal != kNone) {
+    x = x + static_signal(call.positions, level.static_signal, options_.width, x.options());
+  }
+  x = play_mixing(level, number, x, call, scope);
+  if (level.cross != kNone) x = play_cross(level, x, call, scope);
+  if (level.feed_forward != kNone) x = play_feed_forward(level, x, scope);
+  scope.record("block", x);
+  if (level.projection == kNone) return x;
+  return (*projections_)[level.projection].forward(x, scope / "projection");
+}
+
+Tensor Stack::norm_before(int64_t norm, const Tensor& x, const Scope& scope) const {
+  if (options_.placement == NormPlacement::post) return x;
+  return (*norms_)[norm].forward(x, scope / "norm");
+}
+
+Tensor Stack::join(const Level& level, int64_t sublayer, int64_t norm, const Tensor& x,
+                   const Tensor& branch, const Scope& scope) const {
+  const Tensor kept = nn::drop_path(branch, level.drop_path, is_training());
+  const Tensor y = level.residual == kNone
+                       ? x + kept
+                       : (*residuals_)[level.residual].join(sublayer, x, kept);
+  if (options_.placement == NormPlacement::pre) return y;
+  return (*norms_)[norm].forward(y, scope / "norm");
+}
+
+Tensor Stack::play_mixing(const Level& level, int64_t number, const Tensor& x, Call& call,
+                          const Scope& scope) {
+  const Scope here = scope / "mixing";
+  MixingInput in;
+  in.u = norm_before(level.mixing_norm, x, here);
+  in.x = x;
+  if (level.signal != kNone) in.signals = (*signals_)[level.signal].projections();
+  in.level = number;
+  in.loop = level.loop;
+  in.groups = level.groups;
+  const Tensor y = (*mixings_)[level.mixing].forward(in, call, here);
+  return join(level, kMixing, level.mixing_norm, x,
+              nn::dropout(y, options_.mixing_dropout, is_training()), here);
+}
+
+Tensor Stack::play_cross(const Level& level, const Tensor& x, Call& call, const Scope& scope) {
+  const Scope here = scope / "cross";
+  const Tensor u = norm_before(level.cross_norm, x, here);
+  const Tensor y = (*crosses_)[level.cross].forward(u, level.cross, call, here);
+  return join(level, kCross, level.cross_norm, x,
+              nn::dropout(y, options_.mixing_dropout, is_training()), here);
+}
+
+Tensor Stack::play_feed_forward(const Level& level, const Tensor& x, const Scope& scope) {
+  const Scope here = scope / "feed_forward";
+  Tensor signalled = x;
+  Tensor inner;
+  if (level.signal != kNone) {
+    const LevelSignals& signals = (*signals_)[level.signal];
+    signalled = signals.feed_forward_input(x, here / "signal");
+    inner = signals.feed_forward_inner(x, here / "signal");
+  }
+  const Tensor u = norm_before(level.feed_forward_norm, signalled, here);
+  const Tensor y = (*feed_forwards_)[level.feed_forward].forward(u, inner, here);
+  const int64_t sublayer = level.cross == kNone ? 1 : 2;
+  return join(level, sublayer, level.feed_forward_norm, x,
+              nn::dropout(y, options_.feed_forward_dropout, is_training()), here);
+}
+
+}  // namespace rondo

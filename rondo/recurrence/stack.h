@@ -1,0 +1,77 @@
+// Plays a DepthPlan: for every level, token mixing, cross-attention if any, and feed-forward, each
+// with its norm and residual, all borrowed from the banks the level names. One function serves
+// post-norm and pre-norm networks, with signals or without:
+//
+//   pre:   x = x ⊕ mix(norm(x));           u = x + g_F(x);  x = x ⊕ ffn(norm(u))
+//   post:  x = norm(x ⊕ mix(x));           u = x + g_F(x);  x = norm(x ⊕ ffn(u))
+//
+// where ⊕ is + or, with learnable coefficients, identity·x + branch·f, and signals see the raw x.
+#pragma once
+
+#include <functional>
+
+#include "rondo/recurrence/depth_plan.h"
+#include "rondo/recurrence/recursive.h"
+#include "rondo/recurrence/ring.h"
+#include "rondo/recurrence/self_attention.h"
+
+namespace rondo {
+
+enum class NormPlacement { pre, post };
+
+struct StackOptions {
+  int64_t width = 0;
+  NormPlacement placement = NormPlacement::pre;
+  nn::NormKind norm = nn::NormKind::layer;
+  double norm_epsilon = 1e-5;
+  nn::FeedForwardShape feed_forward;
+  nn::LinearLaws feed_forward_up;
+  nn::LinearLaws feed_forward_down;
+  // Dropout of a sub-layer's result before it joins the stream.
+  double mixing_dropout = 0.0;
+  double feed_forward_dropout = 0.0;
+  // For plans with signals: width of the heads together, what queries, keys, values have.
+  int64_t inner = 0;
+  RingConfig ring;
+  RecursiveConfig recursive;
+};
+
+class Stack : public nn::Module {
+ public:
+  using MakeMixing = std::function<std::shared_ptr<TokenMixing>(int64_t index)>;
+
+  // `make_mixing` is asked for every token mixing the plan names; `cross` is used if it names any.
+  Stack(const StackOptions& options, DepthPlan plan, const MakeMixing& make_mixing,
+        const nn::AttentionShape& cross = {});
+
+  // x [B, T, D] through all levels.
+  Tensor forward(Tensor x, Call& call, const Scope& scope);
+  // Through `plan` instead, which must name only weights this stack has.
+  Tensor forward_plan(const DepthPlan& plan, Tensor x, Call& call, const Scope& scope);
+
+  const DepthPlan& plan() const { return plan_; }
+  TokenMixing& mixing(int64_t index) const { return (*mixings_)[index]; }
+
+ private:
+  Tensor play(const Level& level, int64_t number, Tensor x, Call& call, const Scope& scope);
+  Tensor play_mixing(const Level& level, int64_t number, const Tensor& x, Call& call,
+                     const Scope& scope);
+  Tensor play_cross(const Level& level, const Tensor& x, Call& call, const Scope& scope);
+  Tensor play_feed_forward(const Level& level, const Tensor& x, const Scope& scope);
+  Tensor norm_before(int64_t norm, const Tensor& x, const Scope& scope) const;
+  // Joins a branch to the stream and, post-norm, normalises.
+  Tensor join(const Level& level, int64_t sublayer, int64_t norm, const Tensor& x,
+              const Tensor& branch, const Scope& scope) const;
+
+  StackOptions options_;
+  DepthPlan plan_;
+  std::shared_ptr<nn::Bank<TokenMixing>> mixings_;
+  std::shared_ptr<nn::Bank<CrossAttention>> crosses_;
+  std::shared_ptr<nn::Bank<nn::FeedForward>> feed_forwards_;
+  std::shared_ptr<nn::Bank<nn::Norm>> norms_;
+  std::shared_ptr<nn::Bank<LevelSignals>> signals_;
+  std::shared_ptr<nn::Bank<ResidualCoefficients>> residuals_;
+  std::shared_ptr<nn::Bank<LoopProjection>> projections_;
+};
+
+}  // namespace rondo

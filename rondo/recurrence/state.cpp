@@ -1,0 +1,83 @@
+// State: named tensors, and its file.
+#include "rondo/recurrence/state.h"
+
+#include <fmt/format.h>
+
+#include "rondo/base/error.h"
+#include "rondo/nn/tensor_file.h"
+
+namespace rondo {
+namespace {
+
+constexpr const char* kFormat = "rondo-state-1";
+
+}  // namespace
+
+Tensor State::get(const std::string& name) const {
+  const auto found = tensors_.find(name);
+  return found == tensors_.end() ? Tensor() : found->second;
+}
+
+int64_t State::rows() const { return tensors_.empty() ? 0 : tensors_.begin()->second.size(0); }
+
+int64_t State::bytes() const {
+  int64_t total = 0;
+  for (const auto& [name, tensor] : tensors_) total += static_cast<int64_t>(tensor.nbytes());
+  return total;
+}
+
+State State::detach() const {
+  State copy;
+  for (const auto& [name, tensor] : tensors_) copy.set(name, tensor.detach());
+  return copy;
+}
+
+State State::select(const Tensor& index) const {
+  State copy;
+  for (const auto& [name, tensor] : tensors_) copy.set(name, tensor.index_select(0, index));
+  return copy;
+}
+
+State State::reset(const Tensor& rows) const {
+  if (empty()) return *this;
+  State copy = *this;
+  const Tensor marked = fresh();
+  copy.set("fresh", marked.defined() ? marked.logical_or(rows) : rows.clone());
+  return copy;
+}
+
+void State::save(const std::string& path, const std::string& fingerprint) const {
+  save_tensors(path, tensors_, {{"format", kFormat}, {"fingerprint", fingerprint}});
+}
+
+State State::load(const std::string& path, const std::string& fingerprint) {
+  const SafetensorsFile file = SafetensorsFile::open(path);
+  const auto read = [&](const char* key) {
+    const auto found = file.metadata().find(key);
+    return found == file.metadata().end() ? std::string() : found->second;
+  };
+  if (read("format") != kFormat) {
+    throw Error(ExitCode::bad_input, fmt::format("{}: not a state file (no mark '{}')", path, kFormat),
+                "states are written by --state-out");
+  }
+  if (read("fingerprint") != fingerprint) {
+    throw Error(ExitCode::bad_input,
+                fmt::format("{}: the state belongs to another model: expected {}, got {}", path,
+                            fingerprint, read("fingerprint")),
+                "use the model and weights that wrote it");
+  }
+  State state;
+  for (const TensorEntry& entry : file.entries()) {
+    state.set(entry.name, tensor_view(file, entry).clone());
+  }
+  return state;
+}
+
+Tensor start_rows(const Tensor& rows, const Tensor& start, const Tensor& value) {
+  if (!rows.defined() || value.is_meta()) return value;
+  Shape shape(static_cast<size_t>(value.dim()), 1);
+  shape[0] = rows.size(0);
+  return at::where(rows.view(shape), start.to(value.scalar_type()), value);
+}
+
+}  // namespace rondo

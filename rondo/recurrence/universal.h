@@ -1,0 +1,15 @@
+// Universal Transformer (Dehghani et al. 2019): one block, norms included, played at every level;
+// before each a static table of position and level is added to the stream.
+#pragma once
+
+#include "rondo/nn/torch.h"
+
+namespace rondo {
+
+// The table for 1-based `level` at 0-based `positions` [B or 1, T] → [B or 1, T, D]. With p and j
+// the 1-based position and level and k the 1-based dimension: sin(p/10000^(2k/D)) + sin(j/...) for
+// even k, cos + cos for odd k. Computed in double.
+Tensor static_signal(const Tensor& positions, int64_t level, int64_t width,
+                     const at::TensorOptions& options);
+
+}  // namespace rondo

@@ -1,0 +1,19 @@
+// The ordinary transformer as a plan: every level owns everything.
+#include "rondo/recurrence/schemes.h"
+
+namespace rondo {
+
+DepthPlan vanilla_plan(const DepthConfig& config, const PlanShape& shape, int64_t /*stage*/) {
+  DepthPlan plan;
+  for (int64_t i = 0; i < config.levels; ++i) {
+    Level level;
+    level.mixing = i;
+    level.cross = shape.cross ? i : kNone;
+    level.feed_forward = shape.feed_forward ? i : kNone;
+    borrow_norms(level, shape, i);
+    plan.levels.push_back(level);
+  }
+  return plan;
+}
+
+}  // namespace rondo

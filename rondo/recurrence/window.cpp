@@ -1,0 +1,159 @@
+// Sliding-window attention in tiles.
+#include "rondo/recurrence/window.h"
+
+#include <algorithm>
+
+namespace rondo {
+namespace {
+
+// Cuts [B, H, n·W, d] into [B·n, H, W, d].
+Tensor query_tiles(const Tensor& q, int64_t window) {
+  const int64_t n = q.size(2) / window;
+  return q.reshape({q.size(0), q.size(1), n, window, q.size(3)})
+      .transpose(1, 2)
+      .reshape({q.size(0) * n, q.size(1), window, q.size(3)});
+}
+
+// Overlapping tiles of 2W keys: [B, H, (n+1)·W, d] → [B·n, H, 2W, d].
+Tensor key_tiles(const Tensor& k, int64_t window) {
+  const int64_t n = k.size(2) / window - 1;
+  return k.unfold(2, 2 * window, window)  // [B, H, n, d, 2W]
+      .permute({0, 2, 1, 4, 3})
+      .reshape({k.size(0) * n, k.size(1), 2 * window, k.size(3)});
+}
+
+// Back from [B·n, H, W, d] to [B, H, n·W, d].
+Tensor join_tiles(const Tensor& y, int64_t batch) {
+  const int64_t n = y.size(0) / batch;
+  return y.view({batch, n, y.size(1), y.size(2), y.size(3)})
+      .transpose(1, 2)
+      .reshape({batch, y.size(1), n * y.size(2), y.size(3)});
+}
+
+}  // namespace
+
+WindowAttention::WindowAttention(const WindowOptions& options) : options_(options) {
+  const nn::AttentionShape& shape = options_.shape;
+  const int64_t inner = shape.heads * shape.head_width;
+  projections_ = register_module(
+      "projections",
+      std::make_shared<nn::Projections>(shape, options_.reads_states ? 2 * inner : inner));
+  relative_ = register_module("relative", std::make_shared<nn::RelativeBias>(shape.heads));
+  scale_ = parameter("scale", {shape.heads}, nn::constant(1.0));
+  if (!options_.reads_states) return;
+  state_query_ = register_module(
+      "state_query",
+      std::make_shared<nn::Linear>(shape.width, inner, /*bias=*/false, shape.input));
+  state_scale_ = parameter("state_scale", {shape.heads}, nn::constant(1.0));
+}
+
+Tensor WindowAttention::normalise(const Tensor& x) {
+  if (x.is_meta()) return x;
+  return x * at::rsqrt(x.square().sum(-1, /*keepdim=*/true) + 1e-6);
+}
+
+WindowAttention::Tokens WindowAttention::project(const MixingInput& in, Call& call,
+                                                 const Scope& scope) const {
+  const Tensor u = nn::dropout(in.u, options_.input_dropout, is_training());
+  Tokens t;
+  t.q = normalise(projections_->query(u, in.x, in.signals, scope));
+  t.k = normalise(projections_->key(u, in.x, in.signals, scope));
+  t.v = projections_->value(u, in.x, in.signals, scope);
+  if (state_query_ != nullptr) {
+    t.state_q = normalise(
+        nn::split_heads(state_query_->forward(u, scope / "state_query"), options_.shape.heads));
+  }
+  Tensor keys = call.state->get(level_key(in.level, "keys"));  // [B, ·, H, d]
+  Tensor values = call.state->get(level_key(in.level, "values"));
+  if (!keys.defined()) {
+    const Shape none = {t.k.size(0), options_.window, t.k.size(1), t.k.size(3)};
+    keys = at::zeros(none, t.k.options());
+    values = keys;
+  }
+  t.all_keys = at::cat({keys.transpose(1, 2), t.k}, 2);
+  t.all_values = at::cat({values.transpose(1, 2), t.v}, 2);
+  return t;
+}
+
+Tensor WindowAttention::visible(int64_t queries, int64_t keys, const Tensor& positions) const {
+  const int64_t reach = keys - queries;
+  // distance[i, j] = how far key j lies behind query i
+  const Tensor distance = (at::arange(queries, at::kLong) + reach).unsqueeze(1) -
+                          at::arange(keys, at::kLong).unsqueeze(0);  // [Tq, Tk]
+  const bool self = options_.attend_self || options_.window == 0;
+  Tensor seen = distance.ge(self ? 0 : 1);
+  if (options_.window > 0) seen = seen.logical_and(distance.le(options_.window));
+  if (!options_.mask_empty_cache && options_.window > 0) return seen;
+  // A key further back than its row's document began stands for nothing.
+  const Tensor begun = distance.unsqueeze(0).le(positions.unsqueeze(2));  // [B, Tq, Tk]
+  return seen.logical_and(begun).unsqueeze(1);                            // [B, 1, Tq, Tk]
+}
+
+Tensor WindowAttention::attend_tile(const Tensor& q, const Tensor& k, const Tensor& v,
+                                    const Tensor& positions, const Scope& scope) const {
+  nn::AttendOptions how;
+  how.scale = scale_;
+  how.bias = relative_->tile(q.size(2), k.size(2), k.size(2) - q.size(2));
+  if (!q.is_meta()) how.visible = visible(q.size(2), k.size(2), positions);
+  how.dropout = options_.attention_dropout;
+  return nn::attend(q, k, v, how, is_training(), scope);
+}
+
+Tensor WindowAttention::attend_window(const Tokens& t, const Call& call, const Scope& scope) const {
+  const int64_t new_tokens = t.q.size(2);
+  const int64_t window = options_.window;
+  if (window == 0) return attend_tile(t.q, t.all_keys, t.all_values, call.positions, scope);
+
+  const int64_t behind = t.all_keys.size(2) - new_tokens - window;  // a recurrent layer keeps more
+  const auto keys_for = [&](const Tensor& all, int64_t first, int64_t count) {
+    return all.narrow(2, behind + first, window + count);
+  };
+  const int64_t whole = new_tokens / window * window;
+  std::vector<Tensor> parts;
+  if (whole > 0) {
+    const int64_t n = whole / window;
+    const Tensor positions = call.positions.narrow(1, 0, whole).reshape({-1, window});
+    const Tensor y = attend_tile(query_tiles(t.q.narrow(2, 0, whole), window),
+                                 key_tiles(keys_for(t.all_keys, 0, whole), window),
+                                 key_tiles(keys_for(t.all_values, 0, whole), window),
+                                 positions.expand({t.q.size(0) * n, window}), scope);
+    parts.push_back(join_tiles(y, t.q.size(0)));
+  }
+  if (const int64_t rest = new_tokens - whole; rest > 0) {
+    parts.push_back(attend_tile(t.q.narrow(2, whole, rest), keys_for(t.all_keys, whole, rest),
+                                keys_for(t.all_values, whole, rest),
+                                call.positions.narrow(1, whole, rest), scope));
+  }
+  return parts.size() == 1 ? parts.front() : at::cat(parts, 2);
+}
+
+Tensor WindowAttention::attend_states(const Tensor& queries, const Tensor& keys,
+                                      const Tensor& values, const Scope& scope) const {
+  nn::AttendOptions how;
+  how.scale = state_scale_;
+  return nn::attend(queries, keys, values, how, is_training(), scope / "states");
+}
+
+void WindowAttention::keep(const Tokens& t, int64_t count, int64_t level, Call& call) {
+  const auto last = [&](const Tensor& all) {
+    return all.narrow(2, all.size(2) - count, count).transpose(1, 2);  // [B, count, H, d]
+  };
+  call.state->set(level_key(level, "keys"), last(t.all_keys));
+  call.state->set(level_key(level, "values"), last(t.all_values));
+}
+
+Tensor WindowAttention::output(const Tensor& heads, const Scope& scope) const {
+  return projections_->output(nn::merge_heads(heads), scope);
+}
+
+Tensor WindowAttention::forward(const MixingInput& in, Call& call, const Scope& scope) {
+  const Tokens t = project(in, call, scope);
+  Tensor y = attend_window(t, call, scope);  // [B, H, T, d]
+  if (options_.reads_states) {
+    y = at::cat({y, attend_states(t.state_q, call.state_keys, call.state_values, scope)}, 1);
+  }
+  keep(t, options_.window == 0 ? t.all_keys.size(2) : options_.window, in.level, call);
+  return output(y, scope);
+}
+
+}  // namespace rondo

@@ -1,0 +1,65 @@
+// Attention over a sliding window of the past, with a cache of keys and values between calls
+// (Transformer-XL, and the Block-Recurrent paper's Slide). Queries and keys are L2-normalised per
+// head, scores carry T5's relative bias and a learned scale per head.
+//
+// Key j is visible to query i iff i - W <= j < i. Computed as tiles of W queries by 2W keys (the
+// previous block and their own), never as a T × T matrix.
+#pragma once
+
+#include "rondo/nn/position.h"
+#include "rondo/recurrence/mixing.h"
+
+namespace rondo {
+
+struct WindowOptions {
+  nn::AttentionShape shape;
+  int64_t window = 0;             // W; 0 = no window: every earlier token and itself, growing cache
+  bool attend_self = false;       // j <= i instead of j < i
+  bool mask_empty_cache = false;  // hide the zeros that stand for the time before a document
+  bool reads_states = false;      // second queries for recurrent states: [self | cross] heads
+  double input_dropout = 0.0;
+  double attention_dropout = 0.0;
+};
+
+class WindowAttention : public TokenMixing {
+ public:
+  explicit WindowAttention(const WindowOptions& options);
+  Tensor forward(const MixingInput& in, Call& call, const Scope& scope) override;
+
+  // x / sqrt(Σx² + 1e-6) over the last dimension.
+  static Tensor normalise(const Tensor& x);
+
+ protected:
+  // Everything about the new tokens, once for the whole call. All [B, H, ·, d].
+  struct Tokens {
+    Tensor q, k, v;
+    Tensor state_q;                // queries for recurrent states; undefined without reads_states
+    Tensor all_keys, all_values;   // cached ones first
+  };
+  Tokens project(const MixingInput& in, Call& call, const Scope& scope) const;
+  // The window attention of all new tokens.
+  Tensor attend_window(const Tokens& tokens, const Call& call, const Scope& scope) const;
+  // Attention of `queries` to recurrent states.
+  Tensor attend_states(const Tensor& queries, const Tensor& keys, const Tensor& values,
+                       const Scope& scope) const;
+  // Keeps the last `count` keys and values for the next call.
+  static void keep(const Tokens& tokens, int64_t count, int64_t level, Call& call);
+  Tensor output(const Tensor& heads, const Scope& scope) const;
+
+  const WindowOptions& options() const { return options_; }
+  const Tensor& scale() const { return scale_; }
+
+ private:
+  Tensor attend_tile(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& positions,
+                     const Scope& scope) const;
+  Tensor visible(int64_t queries, int64_t keys, const Tensor& positions) const;
+
+  WindowOptions options_;
+  std::shared_ptr<nn::Projections> projections_;
+  std::shared_ptr<nn::Linear> state_query_;
+  std::shared_ptr<nn::RelativeBias> relative_;
+  Tensor scale_;        // [H]
+  Tensor state_scale_;  // [H]
+};
+
+}  // namespace rondo

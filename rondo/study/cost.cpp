@@ -1,0 +1,123 @@
+// Counting by walking.
+#include "rondo/study/cost.h"
+
+#include <algorithm>
+#include <set>
+
+#include "rondo/base/text.h"
+#include "rondo/recurrence/stack.h"
+
+namespace rondo {
+namespace {
+
+const std::set<std::string>& bank_names() {
+  static const std::set<std::string> names = {"mixing", "cross",    "feed_forward", "norm",
+                                              "signal", "residual", "projection"};
+  return names;
+}
+
+bool is_embedding_or_head(const std::string& part) {
+  static const std::set<std::string> names = {"embedding", "source_embedding", "target_embedding",
+                                              "patches",   "class_token",      "positions",
+                                              "stem",      "head"};
+  return names.count(part) != 0;
+}
+
+// "encoder.mixing.0.projections.query.weight" and "encoder.level.3.mixing.query" → "encoder.mixing".
+std::string part_of(const std::string& path) {
+  const std::vector<std::string> pieces = split(path, '.');
+  if (std::find(pieces.begin(), pieces.end(), "signal") != pieces.end()) {
+    return pieces.front() + ".signal";
+  }
+  const bool staged = pieces.front() == "stage";
+  const bool stacked = staged || pieces.front() == "stack" || pieces.front() == "encoder" ||
+                       pieces.front() == "decoder";
+  if (!stacked) return pieces.front();
+  const std::string prefix = staged ? pieces[0] + "." + pieces[1] : pieces[0];
+  for (size_t i = staged ? 2 : 1; i < pieces.size(); ++i) {
+    if (bank_names().count(pieces[i]) != 0) return prefix + "." + pieces[i];
+  }
+  return prefix;
+}
+
+class Meter : public Observer {
+ public:
+  explicit Meter(std::map<std::string, CostPart>& parts) : parts_(parts) {}
+  bool wants(const std::string& /*name*/) override { return false; }
+  void activation(const std::string& /*name*/, const Tensor& /*value*/) override {}
+  void multiply_adds(const std::string& name, double count) override {
+    parts_[part_of(name)].multiply_adds += count;
+  }
+  void normalised(const std::string& /*name*/, double elements) override { elements_ += elements; }
+  double elements() const { return elements_; }
+
+ private:
+  std::map<std::string, CostPart>& parts_;
+  double elements_ = 0;
+};
+
+// How often the levels of `plan` play entry `index` of `bank`.
+int64_t times_played(const DepthPlan& plan, const std::string& bank, int64_t index) {
+  int64_t times = 0;
+  for (const Level& level : plan.levels) {
+    const bool plays =
+        (bank == "mixing" && level.mixing == index) || (bank == "cross" && level.cross == index) ||
+        (bank == "feed_forward" && level.feed_forward == index) ||
+        (bank == "signal" && level.signal == index) ||
+        (bank == "residual" && level.residual == index) ||
+        (bank == "projection" && level.projection == index) ||
+        (bank == "norm" && (level.mixing_norm == index || level.cross_norm == index ||
+                            level.feed_forward_norm == index));
+    times += plays ? 1 : 0;
+  }
+  return times;
+}
+
+// Adds what is in stacks to `shared` and `per_level`.
+void count_sharing(const Network& network, std::map<std::string, CostPart>& parts, Cost& cost) {
+  for (const auto& module : network.named_modules("", /*include_self=*/false)) {
+    const auto* stack = dynamic_cast<const Stack*>(module.value().get());
+    if (stack == nullptr) continue;
+    for (const auto& item : stack->named_parameters()) {
+      const std::vector<std::string> pieces = split(item.key(), '.');
+      const int64_t count = item.value().numel();
+      if (times_played(stack->plan(), pieces[0], std::stoll(pieces[1])) > 1) {
+        cost.shared += count;
+        parts[part_of(module.key() + "." + item.key())].shared += count;
+      } else {
+        cost.per_level += count;
+      }
+    }
+  }
+}
+
+}  // namespace
+
+Cost measure_cost(const ModelConfig& config, int64_t tokens) {
+  const nn::ShapesOnly shapes_only;
+  const at::NoGradGuard no_grad;
+  const std::shared_ptr<Network> network = build_network(config);
+  network->eval();
+  Cost cost;
+  std::map<std::string, CostPart> parts;
+  for (const auto& item : network->named_parameters()) {
+    const std::string part = part_of(item.key());
+    const int64_t count = item.value().numel();
+    parts[part].parameters += count;
+    cost.parameters += count;
+    if (!is_embedding_or_head(part)) cost.without_embeddings += count;
+  }
+  count_sharing(*network, parts, cost);
+  Meter meter(parts);
+  State state;
+  network->forward(network->example(tokens), state, Scope(&meter));
+  cost.normalised = meter.elements();
+  for (auto& [name, part] : parts) {
+    part.name = name;
+    cost.multiply_adds += part.multiply_adds;
+    if (part.parameters > 0 || part.multiply_adds > 0) cost.parts.push_back(part);
+  }
+  return cost;
+}
+
+}  // namespace rondo

@@ -3,12 +3,16 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <exception>
+#include <system_error>
 
 #include "cli/engine_loader.h"
+#include "cli/language_verbs.h"
+#include "cli/usage.h"
 #include "cli/verbs.h"
-#include "rondo/base/error.h"
 #include "rondo/base/log.h"
 #include "rondo/base/version.h"
 
@@ -39,16 +43,18 @@ void add_info(CLI::App& app) {
   verb->add_option("model", options->model, kModelHelp)->required();
   verb->add_flag("--json", options->json, "print JSON");
   verb->add_flag("--toml", options->toml, "print the whole configuration instead");
-  const auto size = [&](const char* name, int64_t& value, const char* help) {
-    verb->add_option(name, value, help)->check(CLI::PositiveNumber);
+  const auto size = [&](const char* name, int64_t& value, int64_t most, const char* help) {
+    verb->add_option(name, value, help)->check(whole_number(1, most));
   };
-  size("--image", options->image, "image side in pixels");
-  size("--classes", options->classes, "number of classes");
-  size("--vocab", options->vocabulary, "size of the vocabularies");
-  size("--tokens", options->tokens, "length of the sequence that multiply-adds are counted for");
+  size("--image", options->image, 65536, "image side in pixels");
+  size("--classes", options->classes, 1 << 24, "number of classes");
+  size("--vocab", options->vocabulary, 1 << 24, "size of the vocabularies");
+  size("--tokens", options->tokens, 1 << 24,
+       "length of the sequence that multiply-adds are counted for");
   add_set(verb, options->set);
   verb->callback([options] {
     if (options->toml) return run_info_toml(*options);
+    check_model(options->model, options->set);
     run_engine("rondo_engine_info", *options);
   });
 }
@@ -73,9 +79,12 @@ void add_forward(CLI::App& app) {
   verb->add_flag("--gradients", o.gradients, "with labels: write gradient.<parameter> (--train implies it)");
   verb->add_option("--seed", o.seed, "of drawn weights, dropout and permutations");
   verb->add_option("--threads", o.threads, "CPU threads; 0 = one per core")
-      ->check(CLI::NonNegativeNumber);
+      ->check(whole_number(0, 4096));
   add_set(verb, o.set);
-  verb->callback([options] { run_engine("rondo_engine_forward", *options); });
+  verb->callback([options] {
+    check_model(options->model, options->set);
+    run_engine("rondo_engine_forward", *options);
+  });
 }
 
 void add_import(CLI::App& app) {
@@ -87,7 +96,10 @@ void add_import(CLI::App& app) {
       ->required();
   verb->add_option("-o,--output", options->output, "model file to write")->required();
   add_set(verb, options->set);
-  verb->callback([options] { run_engine("rondo_engine_import", *options); });
+  verb->callback([options] {
+    check_model(options->config, options->set);
+    run_engine("rondo_engine_import", *options);
+  });
 }
 
 void add_doctor(CLI::App& app) {
@@ -95,6 +107,22 @@ void add_doctor(CLI::App& app) {
   CLI::App* verb = app.add_subcommand("doctor", "what this machine offers, what is slow or missing");
   verb->add_flag("--json", options->json, "print JSON");
   verb->callback([options] { run_engine("rondo_engine_doctor", *options); });
+}
+
+void add_config(CLI::App& app) {
+  auto options = std::make_shared<ConfigOptions>();
+  CLI::App* verb = app.add_subcommand("config", "list every key of a kind of network");
+  verb->add_option("--kind", options->kind,
+                   "encoder-decoder, vision, pyramid or language-model")
+      ->required();
+  verb->add_flag("--json", options->json, "print JSON");
+  verb->callback([options] { run_config(*options); });
+}
+
+// What was printed may still wait in a buffer: only now is it known whether it could be written.
+void finish_output() {
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return;
+  throw Error(ExitCode::io, fmt::format("standard output: cannot write: {}", std::strerror(errno)));
 }
 
 int run(int argc, char** argv) {
@@ -111,13 +139,31 @@ int run(int argc, char** argv) {
   add_forward(app);
   add_import(app);
   add_doctor(app);
+  add_config(app);
+  int exit_code = 0;
+  add_language_verbs(app, exit_code);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    const int shown = app.exit(error);  // prints help, version or the complaint
-    return shown == 0 ? 0 : static_cast<int>(ExitCode::usage);
+    if (error.get_exit_code() != 0) throw usage_error(app, error);
+    app.exit(error);  // prints help or version
   }
-  return 0;
+  finish_output();
+  return exit_code;
+}
+
+// One message for what escaped from below us. Memory is the user's to mend; anything else is a
+// defect of ours, of which the first line says what and the rest is a trace.
+int report_unexpected(const std::exception& error) {
+  const std::string text = error.what();
+  if (dynamic_cast<const std::bad_alloc*>(&error) != nullptr ||
+      text.find("can't allocate memory") != std::string::npos) {
+    fmt::print(stderr, "rondo: out of memory\n  choose a smaller model, batch or sequence\n");
+  } else {
+    fmt::print(stderr, "rondo: internal error: {}\n  please report it with the command you ran\n",
+               text.substr(0, text.find('\n')));
+  }
+  return static_cast<int>(ExitCode::failure);
 }
 
 }  // namespace
@@ -129,13 +175,10 @@ int main(int argc, char** argv) {
   } catch (const rondo::Error& error) {
     fmt::print(stderr, "rondo: {}\n", error.what());
     return static_cast<int>(error.code());
-  } catch (const std::bad_alloc&) {
-    fmt::print(stderr, "rondo: out of memory\n  choose a smaller model, batch or sequence\n");
+  } catch (const std::system_error& error) {  // fmt could not write to standard output
+    fmt::print(stderr, "rondo: {}\n", error.what());
+    return static_cast<int>(rondo::ExitCode::io);
   } catch (const std::exception& error) {
-    // A defect of ours, not the user's mistake: the first line says what, the rest is a trace.
-    const std::string text = error.what();
-    fmt::print(stderr, "rondo: internal error: {}\n  please report it with the command you ran\n",
-               text.substr(0, text.find('\n')));
+    return rondo::cli::report_unexpected(error);
   }
-  return static_cast<int>(rondo::ExitCode::failure);
 }

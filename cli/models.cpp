@@ -27,6 +27,10 @@ void run_models(const ModelsOptions& options) {
   if (options.json) fmt::print("{}\n", rows.dump(2));
 }
 
+void check_model(const std::string& model, const std::vector<std::string>& set) {
+  resolve_model(model, set);
+}
+
 void run_info_toml(const InfoOptions& options) {
   ResolvedModel model = resolve_model(options.model, options.set);
   apply_sizes(model.config, {options.image, options.classes, options.vocabulary});

@@ -47,13 +47,82 @@ struct ImportOptions {
   std::string output;
 };
 
+struct TrainOptions {
+  std::string config;
+  std::vector<std::string> set;
+  std::string run;
+  std::string cache;
+  bool dry_run = false;
+  int* exit_code = nullptr;  // where the engine leaves 130 or 143 after a signal
+};
+
+struct EvalOptions {
+  std::string run;
+  std::string data;
+  std::string split = "test";
+  std::string tokenizer;
+  std::string cache;
+  std::string state_in;
+  std::string state_out;
+  int64_t rows = 8;
+  int64_t tokens = 0;
+  int64_t threads = 0;
+  bool json = false;
+};
+
+struct GenerateOptions {
+  std::string run;
+  std::string prompt;
+  std::string prompt_file;
+  std::string state_in;
+  std::string state_out;
+  std::string tokenizer;
+  int64_t tokens = 256;
+  double temperature = 1.0;
+  int64_t top_k = 0;
+  double top_p = 1.0;
+  double repetition_penalty = 1.0;
+  int64_t repetition_window = 64;
+  uint64_t seed = 1;
+  int64_t threads = 0;
+  bool stream = false;
+  bool stats = false;
+};
+
+struct StateOptions {
+  std::string verb;  // read, info or fork
+  std::string run;
+  std::string document;
+  std::string state;
+  std::string output;
+  std::string tokenizer;
+  int64_t threads = 0;
+  bool json = false;
+};
+
+struct TokenizerOptions {
+  std::vector<std::string> sources;
+  std::string output;
+  int64_t vocabulary = 4096;
+  std::string type = "bpe";
+};
+
 struct DoctorOptions {
+  bool json = false;
+};
+
+struct ConfigOptions {
+  std::string kind;
   bool json = false;
 };
 
 // Torch-free.
 void run_models(const ModelsOptions& options);
+void run_config(const ConfigOptions& options);
 void run_info_toml(const InfoOptions& options);
+// Throws at once what is wrong with a model's name or configuration, before torch is loaded.
+void check_model(const std::string& model, const std::vector<std::string>& set);
+void run_tokenizer_train(const TokenizerOptions& options);
 
 }  // namespace rondo::cli
 
@@ -63,4 +132,8 @@ void rondo_engine_info(const rondo::cli::InfoOptions& options);
 void rondo_engine_forward(const rondo::cli::ForwardOptions& options);
 void rondo_engine_import(const rondo::cli::ImportOptions& options);
 void rondo_engine_doctor(const rondo::cli::DoctorOptions& options);
+void rondo_engine_train(const rondo::cli::TrainOptions& options);
+void rondo_engine_eval(const rondo::cli::EvalOptions& options);
+void rondo_engine_generate(const rondo::cli::GenerateOptions& options);
+void rondo_engine_state(const rondo::cli::StateOptions& options);
 }

@@ -3,7 +3,12 @@ find_package(tomlplusplus REQUIRED)
 find_package(nlohmann_json REQUIRED)
 find_package(fmt REQUIRED)
 find_package(spdlog REQUIRED)
-set(RONDO_BASE_LIBRARIES tomlplusplus::tomlplusplus nlohmann_json::nlohmann_json spdlog::spdlog fmt::fmt)
+find_package(ZLIB REQUIRED)
+find_library(RONDO_ZSTD zstd REQUIRED)
+find_library(RONDO_SENTENCEPIECE sentencepiece REQUIRED)
+find_library(RONDO_SENTENCEPIECE_TRAIN sentencepiece_train REQUIRED)
+set(RONDO_BASE_LIBRARIES tomlplusplus::tomlplusplus nlohmann_json::nlohmann_json spdlog::spdlog fmt::fmt
+    ZLIB::ZLIB ${RONDO_ZSTD} ${CMAKE_DL_LIBS})
 
 if(RONDO_ENGINE)
   find_package(CLI11 REQUIRED)

@@ -55,6 +55,15 @@ std::shared_ptr<Network> network_for(const ForwardOptions& options, const Resolv
   return network;
 }
 
+// Labels stand beside the logits they judge; their type and rank are the network's to check.
+void check_labels(const Tensor& labels, const Tensor& logits) {
+  const Shape expected(logits.sizes().begin(), logits.sizes().end() - 1);
+  if (labels.dim() != logits.dim() - 1 || labels.sizes().vec() == expected) return;
+  throw Error(ExitCode::bad_input,
+              fmt::format("inputs: labels: expected [{}], one for each row of logits, got [{}]",
+                          fmt::join(expected, ", "), fmt::join(labels.sizes().vec(), ", ")));
+}
+
 void add_training_outputs(const ForwardOptions& options, const Network& network,
                           const Tensor& loss, NamedTensors& outputs) {
   if (loss.requires_grad()) {
@@ -98,6 +107,7 @@ void rondo_engine_forward(const rondo::cli::ForwardOptions& options) {
       network->forward(inputs, state, options.probes.empty() ? Scope() : Scope(&capture));
   capture.require_matches();
   if (labelled) {
+    cli::check_labels(inputs.at("labels"), outputs.at("logits"));
     const Tensor loss = network->loss(inputs, outputs);
     outputs["loss"] = loss;
     cli::add_training_outputs(options, *network, loss, outputs);

@@ -5,6 +5,7 @@
 
 #include "cli/engine/session.h"
 #include "cli/verbs.h"
+#include "rondo/base/error.h"
 #include "rondo/base/text.h"
 #include "rondo/model/zoo.h"
 #include "rondo/study/cost.h"
@@ -72,6 +73,11 @@ void print_paper(const ZooEntry& entry) {
   if (!f.note.empty()) fmt::print("  note: {}\n", f.note);
 }
 
+// Four decimals of a billion, as the papers' figures are compared to; small models in plain units.
+std::string multiply_adds_text(double count) {
+  return count < 1e8 ? si_count(count) : fmt::format("{:.4f} G", count / 1e9);
+}
+
 void print_table(const std::string& name, const Cost& cost, const ZooEntry* entry) {
   fmt::print("{}\n\n", name);
   const auto row = [](const char* what, int64_t count) {
@@ -81,8 +87,9 @@ void print_table(const std::string& name, const Cost& cost, const ZooEntry* entr
   row("  without embeddings and head", cost.without_embeddings);
   row("  shared by several levels", cost.shared);
   row("  of one level each", cost.per_level);
-  fmt::print("{:<34}{:>16}\n", "multiply-adds", si_count(cost.multiply_adds));
-  fmt::print("{:<34}{:>16}\n\n", "  with 5 per normalised element", si_count(cost.with_norms()));
+  fmt::print("{:<34}{:>16}\n", "multiply-adds", multiply_adds_text(cost.multiply_adds));
+  fmt::print("{:<34}{:>16}\n\n", "  with 5 per normalised element",
+             multiply_adds_text(cost.with_norms()));
   fmt::print("{:<24}{:>16}{:>16}{:>16}\n", "part", "parameters", "of them shared", "multiply-adds");
   for (const CostPart& part : cost.parts) {
     fmt::print("{:<24}{:>16}{:>16}{:>16}\n", part.name, with_commas(part.parameters),
@@ -99,6 +106,10 @@ void rondo_engine_info(const rondo::cli::InfoOptions& options) {
   cli::start_engine();
   ResolvedModel model = resolve_model(options.model, options.set);
   apply_sizes(model.config, {options.image, options.classes, options.vocabulary});
+  if (options.tokens != 0 && std::string(model.config.task()) == "image") {
+    throw Error(ExitCode::usage, fmt::format("--tokens does not apply to a model of kind {}",
+                                             model.config.kind()));
+  }
   const Cost cost = measure_cost(model.config, options.tokens);
   const ZooEntry* entry = cli::zoo_entry(options.model);
   options.json ? cli::print_json(model.name, cost, entry)

@@ -1,16 +1,34 @@
-// Starting torch.
+// Starting torch; folders and documents.
 #include "cli/engine/session.h"
 
 #include <ATen/Parallel.h>
 
 #include <algorithm>
+#include <cstdlib>
+#include <iostream>
+#include <iterator>
 #include <thread>
+
+#include "rondo/data/text_source.h"
 
 namespace rondo::cli {
 
 void start_engine(int64_t threads) {
   const auto cores = static_cast<int64_t>(std::thread::hardware_concurrency());
   at::set_num_threads(static_cast<int>(threads > 0 ? threads : std::max<int64_t>(1, cores)));
+}
+
+std::string cache_folder(const std::string& given) {
+  if (!given.empty()) return given;
+  const char* xdg = std::getenv("XDG_CACHE_HOME");
+  if (xdg != nullptr && *xdg != '\0') return std::string(xdg) + "/rondo";
+  const char* home = std::getenv("HOME");
+  return home != nullptr && *home != '\0' ? std::string(home) + "/.cache/rondo" : ".rondo-cache";
+}
+
+std::string read_document(const std::string& path) {
+  if (path != "-") return read_source(path);
+  return {std::istreambuf_iterator<char>(std::cin), std::istreambuf_iterator<char>()};
 }
 
 }  // namespace rondo::cli

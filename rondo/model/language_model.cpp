@@ -133,8 +133,7 @@ Tensor LanguageModel::begin(State& state, int64_t rows) const {
     }
     for (int64_t i = 0; i < plan_.size(); ++i) {
       if (!config_.time.recurrent_at(i) || !before.has(level_key(i, "state"))) continue;
-      const auto& mixing = dynamic_cast<const BlockRecurrentAttention&>(
-          stack_->mixing(plan_.levels[static_cast<size_t>(i)].mixing));
+      const auto& mixing = dynamic_cast<const BlockRecurrentAttention&>(window_attention(i));
       state.set(level_key(i, "state"),
                 start_rows(fresh, mixing.initial(), before.get(level_key(i, "state"))));
     }
@@ -159,18 +158,16 @@ int64_t LanguageModel::behind(const Tensor& position) const {
 // Feedback: the whole stack block by block, every level reading the states of the last recurrent
 // level as they were at the block's start.
 Tensor LanguageModel::forward_by_blocks(const Tensor& x, Call& call, const Scope& scope) {
-  int64_t source = kNone;
-  for (int64_t i = 0; i < plan_.size(); ++i) {
-    if (config_.time.recurrent_at(i)) source = i;
-  }
-  const auto& recurrent = dynamic_cast<const BlockRecurrentAttention&>(
-      stack_->mixing(plan_.levels[static_cast<size_t>(source)].mixing));
+  const int64_t source = feedback_level();
+  const auto& recurrent =
+      dynamic_cast<const BlockRecurrentAttention&>(window_attention(source));
   const int64_t window = config_.time.window;
   const Tensor positions = call.positions;
   std::vector<Tensor> outputs;
   for (int64_t done = 0; done < x.size(1);) {
     const int64_t count = std::min(window - call.behind % window, x.size(1) - done);
-    const auto read = recurrent.read(recurrent.state(x.size(0), source, call),
+    const Tensor c = recurrent.state(x.size(0), source, call);
+    const auto read = recurrent.read(call.zero_states ? at::zeros_like(c) : c,
                                      scope / "level" / source / "mixing");
     call.state_keys = read.keys;
     call.state_values = read.values;
@@ -182,20 +179,27 @@ Tensor LanguageModel::forward_by_blocks(const Tensor& x, Call& call, const Scope
   return at::cat(outputs, 1);
 }
 
-Tensor LanguageModel::forward_tokens(const Tensor& tokens, State& state, const Scope& scope) {
+Tensor LanguageModel::forward_tokens(const Tensor& tokens, State& state, const Scope& scope,
+                                     bool zero_states) {
   const int64_t count = tokens.size(1);
   const Tensor position = begin(state, tokens.size(0));
   Call call;
   call.state = &state;
+  call.zero_states = zero_states;
   call.positions = position + at::arange(count, at::kLong);  // [B, N]
   call.behind = behind(position);
 
   const Tensor x = nn::embed(embedding_, tokens);  // [B, N, D]
-  Tensor y = config_.time.kind == "feedback" ? forward_by_blocks(x, call, scope / "stack")
+  const Tensor y = config_.time.kind == "feedback" ? forward_by_blocks(x, call, scope / "stack")
                                              : stack_->forward(x, call, scope / "stack");
   state.set("position", (position + count).squeeze(1));
   state = state.detach();
-  y = nn::dropout(norm_->forward(y, scope / "norm"), config_.dropout, is_training());
+  return finish(y, scope);
+}
+
+Tensor LanguageModel::finish(const Tensor& stream, const Scope& scope) const {
+  const Tensor y =
+      nn::dropout(norm_->forward(stream, scope / "norm"), config_.dropout, is_training());
   scope.record("output", y);
   const double root = std::sqrt(static_cast<double>(config_.vocabulary));
   return nn::linear(y, embedding_, Tensor(), scope / "head") / root;  // [B, N, V]

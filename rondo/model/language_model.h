@@ -8,7 +8,7 @@
 
 namespace rondo {
 
-class BlockRecurrentAttention;
+class WindowAttention;
 
 class LanguageModel : public Network {
  public:
@@ -22,7 +22,18 @@ class LanguageModel : public Network {
   // token, cut off from the gradient. Any N: a document may be read whole, in pieces or token by
   // token with the same result. Rows marked by State::reset() begin a new document; unless all rows
   // do, that is possible only between blocks of W tokens.
-  Tensor forward_tokens(const Tensor& tokens, State& state, const Scope& scope);
+  // `zero_states`: tokens read zeros in place of recurrent states (to measure what those are worth).
+  Tensor forward_tokens(const Tensor& tokens, State& state, const Scope& scope,
+                        bool zero_states = false);
+
+  // Reading one token at a time without copying windows: open buffers from a state (empty: a new
+  // document in each of `rows` rows), step, close them into a state again. Same results as
+  // forward_tokens(), no gradients, dropout never. can_step() is false where the past is unbounded
+  // (time.kind none, memorizing): use forward_tokens() there.
+  bool can_step() const;
+  StepCaches open_steps(State state, int64_t rows) const;
+  Tensor step(const Tensor& tokens, StepCaches& caches);  // [B] → logits [B, V]
+  State close_steps(const StepCaches& caches) const;
 
   const LanguageModelConfig& config() const { return config_; }
 
@@ -33,6 +44,10 @@ class LanguageModel : public Network {
   void check_state(const State& state, int64_t rows) const;
   Tensor forward_by_blocks(const Tensor& x, Call& call, const Scope& scope);
   int64_t behind(const Tensor& position) const;
+  // The level whose states feedback reads; kNone without feedback.
+  int64_t feedback_level() const;
+  Tensor finish(const Tensor& y, const Scope& scope) const;
+  const WindowAttention& window_attention(int64_t level) const;
 
   LanguageModelConfig config_;
   DepthPlan plan_;

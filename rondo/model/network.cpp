@@ -9,6 +9,7 @@
 #include "rondo/model/language_model.h"
 #include "rondo/model/pyramid.h"
 #include "rondo/model/vision.h"
+#include "rondo/nn/precision.h"
 
 namespace rondo {
 namespace {
@@ -102,20 +103,28 @@ Tensor require_images(const NamedTensors& inputs, int64_t side) {
   return images;
 }
 
-Tensor mean_cross_entropy(const Tensor& logits, const Tensor& labels, int64_t ignored) {
+LossSum sum_cross_entropy(const Tensor& logits, const Tensor& labels, int64_t ignored,
+                          double smoothing) {
   const int64_t classes = logits.size(-1);
   const Tensor flat = labels.reshape({-1});
   const Tensor scored = flat.ge(0).logical_and(flat.ne(ignored));
-  const int64_t count = scored.sum().item<int64_t>();
   if (flat.numel() > 0 && flat.max().item<int64_t>() >= classes) {
     throw Error(ExitCode::bad_input,
                 fmt::format("inputs: labels: expected numbers below {}, got {}", classes,
                             flat.max().item<int64_t>()));
   }
+  const Tensor scores = nn::as_wanted(nn::Operation::loss, logits.reshape({-1, classes}));
   const Tensor kept = at::where(scored, flat, at::full_like(flat, -100));
-  const Tensor sum = at::cross_entropy_loss(logits.reshape({-1, classes}), kept, {},
-                                            at::Reduction::Sum, /*ignore_index=*/-100);
-  return sum / static_cast<double>(std::max<int64_t>(count, 1));
+  LossSum loss;
+  loss.sum = at::cross_entropy_loss(scores, kept, {}, at::Reduction::Sum, /*ignore_index=*/-100,
+                                    smoothing);
+  loss.count = scored.sum().item<int64_t>();
+  return loss;
+}
+
+Tensor mean_cross_entropy(const Tensor& logits, const Tensor& labels, int64_t ignored) {
+  const LossSum loss = sum_cross_entropy(logits, labels, ignored);
+  return loss.sum / static_cast<double>(std::max<int64_t>(loss.count, 1));
 }
 
 }  // namespace rondo

@@ -44,6 +44,14 @@ Tensor require_tokens(const NamedTensors& inputs, const std::string& name, int64
 // images [B, 3, side, side].
 Tensor require_images(const NamedTensors& inputs, int64_t side);
 
+// Cross-entropy summed over the labels that are scored: not `ignored`, not negative. `smoothing` is
+// the share of each label spread evenly over all classes.
+struct LossSum {
+  Tensor sum;
+  int64_t count = 0;
+};
+LossSum sum_cross_entropy(const Tensor& logits, const Tensor& labels, int64_t ignored = -1,
+                          double smoothing = 0.0);
 // Mean cross-entropy over labels that are not `ignored` and not negative; 0 when none is scored.
 Tensor mean_cross_entropy(const Tensor& logits, const Tensor& labels, int64_t ignored = -1);
 

@@ -154,8 +154,8 @@ void add_sret(std::vector<ZooEntry>& zoo) {
 }
 
 void add_deit(std::vector<ZooEntry>& zoo) {
-  add(zoo, "deit-t", "Table 4: DeiT-T", deit(192, 3, 12), figures(5717416, true, 1.26));
-  add(zoo, "deit-s", "Table 4: DeiT-S", deit(384, 6, 12), figures(22050664, true, 4.61));
+  add(zoo, "deit-t", "Table 4: DeiT-T", deit(192, 3, 12), figures(5717416, true, 1.26, true));
+  add(zoo, "deit-s", "Table 4: DeiT-S", deit(384, 6, 12), figures(22050664, true, 4.61, true));
   for (const int64_t loops : {2, 3, 4}) {
     add(zoo, "deit-t-loop" + std::to_string(loops),
         "Table 1: DeiT-T + " + std::to_string(loops - 1) + "× naive recursion",

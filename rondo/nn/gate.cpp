@@ -5,15 +5,17 @@
 
 namespace rondo::nn {
 
-Gate::Gate(GateKind kind, int64_t width, int64_t hidden) {
+Gate::Gate(GateKind kind, int64_t width, int64_t hidden, Law forget) {
   if (kind == GateKind::fixed) {
-    bias_ = parameter("bias", {width}, normal(0.1));
+    bias_ = parameter("bias", {width}, forget);
     return;
   }
-  const LinearLaws laws = {truncated_normal(std::sqrt(0.1 / static_cast<double>(hidden))),
-                           normal(0.1)};
-  input_ = register_module("input", std::make_shared<Linear>(hidden, width, true, laws));
-  forget_ = register_module("forget", std::make_shared<Linear>(hidden, width, true, laws));
+  const Law weight = truncated_normal(std::sqrt(0.1 / static_cast<double>(hidden)));
+  const Law input = forget.kind == Law::Kind::constant ? constant(0.0) : forget;
+  input_ = register_module(
+      "input", std::make_shared<Linear>(hidden, width, true, LinearLaws{weight, input}));
+  forget_ = register_module(
+      "forget", std::make_shared<Linear>(hidden, width, true, LinearLaws{weight, forget}));
 }
 
 Tensor Gate::forward(const Tensor& c, const Tensor& z, const Tensor& h, const Scope& scope) const {

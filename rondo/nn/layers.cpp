@@ -1,6 +1,8 @@
 // The small parts with weights.
 #include "rondo/nn/layers.h"
 
+#include "rondo/nn/precision.h"
+
 namespace rondo::nn {
 
 LinearLaws torch_laws(int64_t fan_in) { return {torch_default(fan_in), torch_default(fan_in)}; }
@@ -36,7 +38,7 @@ Tensor BatchNorm2d::forward(const Tensor& x, const Scope& scope) {
   scope.normalised(static_cast<double>(x.numel()));
   if (x.is_meta()) return x;
   if (is_training()) num_batches_tracked_.add_(1);
-  return at::batch_norm(x, weight_, bias_, running_mean_, running_var_, is_training(),
+  return at::batch_norm(as_wanted(Operation::norm, x), weight_, bias_, running_mean_, running_var_, is_training(),
                         /*momentum=*/0.1, /*eps=*/1e-5, /*cudnn_enabled=*/false);
 }
 

@@ -44,6 +44,16 @@ void draw(Tensor& value, const Law& law, const at::Generator& generator) {
   if (law.zero_row >= 0) value.select(0, law.zero_row).zero_();
 }
 
+// The parameters that `module` declares itself, whose names in the model begin with `prefix`.
+void draw_own(torch::nn::Module& module, const std::string& prefix, uint64_t seed) {
+  const auto* ours = dynamic_cast<const Module*>(&module);
+  if (ours == nullptr) return;
+  auto parameters = module.named_parameters(/*recurse=*/false);
+  for (const auto& [name, law] : ours->laws()) {
+    draw(parameters[name], law, counter_generator(seed, prefix + name));
+  }
+}
+
 }  // namespace
 
 Law constant(double value) { return {Law::Kind::constant, value}; }
@@ -78,14 +88,10 @@ at::Generator counter_generator(uint64_t seed, const std::string& purpose, uint6
 
 void initialize(torch::nn::Module& root, uint64_t seed) {
   const at::NoGradGuard no_grad;
-  for (const auto& entry : root.named_modules(/*name_prefix=*/"", /*include_self=*/true)) {
-    const auto* module = dynamic_cast<const Module*>(entry.value().get());
-    if (module == nullptr) continue;
-    auto parameters = entry.value()->named_parameters(/*recurse=*/false);
-    for (const auto& [name, law] : module->laws()) {
-      const std::string full = entry.key().empty() ? name : entry.key() + "." + name;
-      draw(parameters[name], law, counter_generator(seed, full));
-    }
+  draw_own(root, "", seed);
+  // Without the root itself, which need not be held by a shared_ptr.
+  for (const auto& entry : root.named_modules(/*name_prefix=*/"", /*include_self=*/false)) {
+    draw_own(*entry.value(), entry.key() + ".", seed);
   }
 }
 

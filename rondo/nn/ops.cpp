@@ -1,6 +1,8 @@
 // The leaf operations: torch underneath, counting and shape-only walking on top.
 #include "rondo/nn/ops.h"
 
+#include "rondo/nn/precision.h"
+
 namespace rondo::nn {
 namespace {
 
@@ -24,7 +26,9 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias, const S
     scope.multiply_adds(static_cast<double>(x.numel()) * static_cast<double>(weight.size(0)));
   }
   if (x.is_meta()) return shape_only(x, with_last(x, weight.size(0)));
-  return at::linear(x, weight, bias.defined() ? c10::optional<Tensor>(bias) : c10::nullopt);
+  const auto in = [](const Tensor& t) { return as_wanted(Operation::linear, t); };
+  return at::linear(in(x), in(weight),
+                    bias.defined() ? c10::optional<Tensor>(in(bias)) : c10::nullopt);
 }
 
 Tensor matmul(const Tensor& a, const Tensor& b, const Scope& scope) {
@@ -32,7 +36,7 @@ Tensor matmul(const Tensor& a, const Tensor& b, const Scope& scope) {
     scope.multiply_adds(static_cast<double>(a.numel()) * static_cast<double>(b.size(-1)));
   }
   if (a.is_meta()) return shape_only(a, with_last(a, b.size(-1)));
-  return at::matmul(a, b);
+  return at::matmul(as_wanted(Operation::matmul, a), as_wanted(Operation::matmul, b));
 }
 
 Tensor conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias, const Convolution& how,
@@ -46,26 +50,27 @@ Tensor conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias, const C
                         static_cast<double>(weight.numel()));
   }
   if (x.is_meta()) return shape_only(x, out);
-  return at::conv2d(x, weight, bias, how.stride, how.padding, /*dilation=*/1, how.groups);
+  const auto in = [](const Tensor& t) { return as_wanted(Operation::convolution, t); };
+  return at::conv2d(in(x), in(weight), in(bias), how.stride, how.padding, /*dilation=*/1, how.groups);
 }
 
 Tensor layer_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, double epsilon,
                   const Scope& scope) {
   scope.normalised(static_cast<double>(x.numel()));
   if (x.is_meta()) return shape_only(x, x.sizes().vec());
-  return at::layer_norm(x, weight.sizes(), weight, bias, epsilon);
+  return at::layer_norm(as_wanted(Operation::norm, x), weight.sizes(), weight, bias, epsilon);
 }
 
 Tensor rms_norm(const Tensor& x, const Tensor& weight, double epsilon, const Scope& scope) {
   scope.normalised(static_cast<double>(x.numel()));
   if (x.is_meta()) return shape_only(x, x.sizes().vec());
-  const Tensor wide = x.scalar_type() == at::kDouble ? x : x.to(at::kFloat);
-  const Tensor inverse = at::rsqrt(wide.square().mean(-1, /*keepdim=*/true) + epsilon);
-  return (wide * inverse * weight).to(x.scalar_type());
+  const Tensor wide = as_wanted(Operation::norm, x);
+  return wide * at::rsqrt(wide.square().mean(-1, /*keepdim=*/true) + epsilon) * weight;
 }
 
-Tensor masked_softmax(const Tensor& scores, const Tensor& visible) {
-  if (scores.is_meta()) return shape_only(scores, scores.sizes().vec());
+Tensor masked_softmax(const Tensor& given, const Tensor& visible) {
+  if (given.is_meta()) return shape_only(given, given.sizes().vec());
+  const Tensor scores = as_wanted(Operation::softmax, given);
   if (!visible.defined()) return at::softmax(scores, -1);
   const Tensor hidden = visible.logical_not();
   return at::softmax(scores.masked_fill(hidden, kMasked), -1).masked_fill(hidden, 0.0);

@@ -13,6 +13,11 @@ nn::LinearLaws fan_in_laws(int64_t fan_in) {
   return {nn::truncated_normal(std::sqrt(1.0 / static_cast<double>(fan_in))), nn::constant(0.0)};
 }
 
+nn::Law gate_bias_law(const std::string& init) {
+  if (init == "normal") return nn::normal(0.1);
+  return nn::constant(init == "one" ? 1.0 : 0.0);
+}
+
 }  // namespace
 
 RecurrentCell::RecurrentCell(const TimeConfig& time, const nn::AttentionShape& shape,
@@ -21,6 +26,7 @@ RecurrentCell::RecurrentCell(const TimeConfig& time, const nn::AttentionShape& s
   const int64_t inner = shape.heads * shape.head_width;
   const int64_t width = shape.width;
   const auto kind = time.gate == "fixed" ? nn::GateKind::fixed : nn::GateKind::lstm;
+  const nn::Law gate_bias = gate_bias_law(time.gate_init);
   // The authors' program squashes z only in `single`; the paper's text, in every lstm gate.
   tanh_ = time.gate_tanh == "paper" ? time.gate == "lstm" : configuration_ == "single";
 
@@ -36,7 +42,7 @@ RecurrentCell::RecurrentCell(const TimeConfig& time, const nn::AttentionShape& s
   token_scale_ = parameter("token_scale", {shape.heads}, nn::constant(1.0));
   if (!single) {
     attention_gate_ =
-        register_module("attention_gate", std::make_shared<nn::Gate>(kind, width, 2 * inner));
+        register_module("attention_gate", std::make_shared<nn::Gate>(kind, width, 2 * inner, gate_bias));
   }
   if (configuration_ == "skip") return;
   const int64_t reads = single ? 2 * inner : width;
@@ -48,7 +54,7 @@ RecurrentCell::RecurrentCell(const TimeConfig& time, const nn::AttentionShape& s
   down_ = register_module("down",
                           std::make_shared<nn::Linear>(hidden, width, false, fan_in_laws(hidden)));
   feed_forward_gate_ =
-      register_module("feed_forward_gate", std::make_shared<nn::Gate>(kind, width, hidden));
+      register_module("feed_forward_gate", std::make_shared<nn::Gate>(kind, width, hidden, gate_bias));
 }
 
 RecurrentCell::Read RecurrentCell::read(const Tensor& c, const Scope& scope) const {
@@ -103,19 +109,57 @@ RecurrentCell::Read BlockRecurrentAttention::read(const Tensor& c, const Scope& 
   return cell_->read(c, scope / "cell");
 }
 
+void BlockRecurrentAttention::read_into(LevelCache& cache) const {
+  const RecurrentCell::Read r = cell_->read(cache.state, Scope());
+  cache.state_keys = r.keys;
+  cache.state_values = r.values;
+  cache.state_queries = r.queries;
+  cache.token_queries = r.token_queries;
+}
+
+void BlockRecurrentAttention::open_cache(const State& state, int64_t level, int64_t rows,
+                                         int64_t phase, LevelCache& cache) const {
+  WindowAttention::open_cache(state, level, rows, phase, cache);
+  const Tensor carried = state.get(level_key(level, "state"));
+  cache.state = carried.defined() ? carried : initial_.unsqueeze(0).expand({rows, -1, -1});
+  read_into(cache);
+}
+
+void BlockRecurrentAttention::close_cache(const LevelCache& cache, int64_t level, int64_t phase,
+                                          State& state) const {
+  // The cell reads two windows of keys at the end of the block: keep all of them.
+  const auto all_of = [&](const Tensor& buffer) {
+    return buffer.narrow(2, 0, options().window + phase).transpose(1, 2).contiguous();
+  };
+  state.set(level_key(level, "keys"), all_of(cache.keys));
+  state.set(level_key(level, "values"), all_of(cache.values));
+  state.set(level_key(level, "state"), cache.state.contiguous());
+}
+
+void BlockRecurrentAttention::end_block(LevelCache& cache) const {
+  const RecurrentCell::Read r = {cache.state_keys, cache.state_values, cache.state_queries,
+                                 cache.token_queries};
+  cache.state = cell_->update(cache.state, r, cache.keys, cache.values, Scope());
+  read_into(cache);
+  WindowAttention::end_block(cache);
+}
+
 Tensor BlockRecurrentAttention::forward(const MixingInput& in, Call& call, const Scope& scope) {
-  const Tokens t = project(in, call, scope);
+  if (call.steps != nullptr) return step(in, call, scope);
+  Tokens t = project(in, scope);
+  attach_cache(t, in.level, call);
   const Tensor window_heads = attend_window(t, call, scope);  // [B, H, T, d]
 
   const int64_t window = options().window;
   const int64_t new_tokens = t.q.size(2);
   int64_t phase = call.behind % window;  // tokens of the current block already behind
-  int64_t block = window;                // where it starts among all keys
+  // Where it starts among all keys: usually W, further on when all rows began anew mid-block.
+  int64_t block = t.all_keys.size(2) - new_tokens - phase;
   Tensor c = state(t.q.size(0), in.level, call);
   std::vector<Tensor> state_heads;
   for (int64_t done = 0; done < new_tokens;) {
     const int64_t count = std::min(window - phase, new_tokens - done);
-    const RecurrentCell::Read r = read(c, scope);
+    const RecurrentCell::Read r = read(call.zero_states ? at::zeros_like(c) : c, scope);
     state_heads.push_back(attend_states(t.state_q.narrow(2, done, count), r.keys, r.values, scope));
     done += count;
     phase += count;

@@ -17,12 +17,14 @@ Tensor MemorizingAttention::recall(const Tensor& q, const Memory& memory,
   if (pairs == 0) return at::zeros_like(q);
   const Tensor keys = memory.keys.transpose(1, 2);  // [B, H, M', d]
   const Tensor values = memory.values.transpose(1, 2);
-  if (q.is_meta()) return nn::matmul(nn::matmul(q, keys.transpose(2, 3), scope), values, scope);
   Tensor scores = nn::matmul(q.detach(), keys.transpose(2, 3), scope / "scores");  // [B, H, T, M']
+  const int64_t nearest = std::min(neighbours_, pairs);
+  scope.multiply_adds(2.0 * static_cast<double>(q.numel() * nearest));  // their scores and values
+  if (q.is_meta()) return at::empty_like(q);
   const Tensor exists = at::arange(pairs, at::kLong).unsqueeze(0).ge(
       pairs - memory.filled.unsqueeze(1));                                         // [B, M']
   scores = scores.masked_fill(exists.logical_not().unsqueeze(1).unsqueeze(1), -1e30);
-  const Tensor index = std::get<1>(scores.topk(std::min(neighbours_, pairs), -1));  // [B, H, T, k]
+  const Tensor index = std::get<1>(scores.topk(nearest, -1));  // [B, H, T, k]
 
   const Shape found = {q.size(0), q.size(1), q.size(2), index.size(3), q.size(3)};
   const Tensor flat = index.flatten(2).unsqueeze(-1).expand({-1, -1, -1, q.size(3)});
@@ -49,7 +51,8 @@ MemorizingAttention::Memory MemorizingAttention::store(const Memory& memory, con
 }
 
 Tensor MemorizingAttention::forward(const MixingInput& in, Call& call, const Scope& scope) {
-  const Tokens t = project(in, call, scope);
+  Tokens t = project(in, scope);
+  attach_cache(t, in.level, call);
   const Tensor local = attend_window(t, call, scope);  // [B, H, T, d]
   State& state = *call.state;
   Memory memory = {state.get(level_key(in.level, "memory.keys")),
@@ -62,7 +65,7 @@ Tensor MemorizingAttention::forward(const MixingInput& in, Call& call, const Sco
   }
   const int64_t window = options().window;
   int64_t phase = call.behind % window;
-  int64_t block = window;
+  int64_t block = t.all_keys.size(2) - t.q.size(2) - phase;  // where it starts among all keys
   std::vector<Tensor> recalled;
   for (int64_t done = 0; done < t.q.size(2);) {
     const int64_t count = std::min(window - phase, t.q.size(2) - done);

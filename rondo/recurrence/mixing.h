@@ -6,6 +6,7 @@
 #include "rondo/nn/attention.h"
 #include "rondo/recurrence/sliced.h"
 #include "rondo/recurrence/state.h"
+#include "rondo/recurrence/step_cache.h"
 
 namespace rondo {
 
@@ -20,10 +21,14 @@ struct Call {
   Tensor memory_visible;
   // What is carried between calls; read and replaced tensor by tensor. Null: nothing is.
   State* state = nullptr;
+  // One token is read into these buffers in place of `state`. Null: the usual way.
+  StepCaches* steps = nullptr;
   // Tokens each row has behind it, the same for all rows up to whole blocks.
   int64_t behind = 0;
   // Where permutations for sliced attention come from.
   Permutations* permutations = nullptr;
+  // Tokens read zeros in place of every recurrent state: what would the model do without it?
+  bool zero_states = false;
   // Keys and values of recurrent states that every level may read (feedback), [B, H, S, d].
   Tensor state_keys;
   Tensor state_values;

@@ -1,6 +1,7 @@
 // Playing a plan.
 #include "rondo/recurrence/stack.h"
 
+#include "rondo/nn/recompute.h"
 #include "rondo/recurrence/universal.h"
 
 namespace rondo {
@@ -12,6 +13,22 @@ std::shared_ptr<nn::Bank<Part>> fill_bank(int64_t count, const Make& make) {
   for (int64_t i = 0; i < count; ++i) bank->add(make(i));
   return bank;
 }
+
+// A call as it was, with its own copies of what levels change on the way.
+struct CallSnapshot {
+  explicit CallSnapshot(const Call& given) : call(given) {
+    if (given.state != nullptr) state = *given.state;
+    if (given.permutations != nullptr) permutations = *given.permutations;
+  }
+  Call& bound() {
+    if (call.state != nullptr) call.state = &state;
+    if (call.permutations != nullptr) call.permutations = &permutations;
+    return call;
+  }
+  Call call;
+  State state;
+  Permutations permutations = Permutations(Permutations::Draw::fixed);
+};
 
 // Sub-layers of a level in order; feed-forward comes last.
 constexpr int64_t kMixing = 0;
@@ -54,10 +71,34 @@ Tensor Stack::forward(Tensor x, Call& call, const Scope& scope) {
 }
 
 Tensor Stack::forward_plan(const DepthPlan& plan, Tensor x, Call& call, const Scope& scope) {
-  for (int64_t i = 0; i < plan.size(); ++i) {
+  const bool recompute = recompute_every_ > 0 && plan.crosses() == 0 && is_training() &&
+                         at::GradMode::is_enabled() && x.requires_grad();
+  return recompute ? play_recomputing(plan, std::move(x), call, scope)
+                   : play_range(plan, 0, plan.size(), std::move(x), call, scope);
+}
+
+Tensor Stack::play_range(const DepthPlan& plan, int64_t first, int64_t last, Tensor x, Call& call,
+                         const Scope& scope) {
+  for (int64_t i = first; i < last; ++i) {
     const Scope here = scope / "level" / i;
     x = play(plan.levels[static_cast<size_t>(i)], i, std::move(x), call, here);
     here.record("output", x);
+  }
+  return x;
+}
+
+Tensor Stack::play_recomputing(const DepthPlan& plan, Tensor x, Call& call, const Scope& scope) {
+  const auto kept_plan = std::make_shared<DepthPlan>(plan);
+  for (int64_t first = 0; first < plan.size(); first += recompute_every_) {
+    const int64_t last = std::min(plan.size(), first + recompute_every_);
+    const auto before = std::make_shared<CallSnapshot>(call);
+    x = nn::recompute_in_backward(
+        x,
+        [&](const Tensor& in) { return play_range(plan, first, last, in, call, scope); },
+        [this, kept_plan, first, last, before](const Tensor& in) {
+          CallSnapshot again = *before;
+          return play_range(*kept_plan, first, last, in, again.bound(), Scope());
+        });
   }
   return x;
 }

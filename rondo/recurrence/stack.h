@@ -49,10 +49,18 @@ class Stack : public nn::Module {
   // Through `plan` instead, which must name only weights this stack has.
   Tensor forward_plan(const DepthPlan& plan, Tensor x, Call& call, const Scope& scope);
 
+  // Training: keep only every n-th level's input and compute the rest again in the backward pass;
+  // 0 = keep all. Stacks with cross-attention keep all: their memory's gradient would be lost.
+  void recompute_every(int64_t levels) { recompute_every_ = levels; }
+
   const DepthPlan& plan() const { return plan_; }
   TokenMixing& mixing(int64_t index) const { return (*mixings_)[index]; }
 
  private:
+  // Levels [first, last) of `plan`.
+  Tensor play_range(const DepthPlan& plan, int64_t first, int64_t last, Tensor x, Call& call,
+                    const Scope& scope);
+  Tensor play_recomputing(const DepthPlan& plan, Tensor x, Call& call, const Scope& scope);
   Tensor play(const Level& level, int64_t number, Tensor x, Call& call, const Scope& scope);
   Tensor play_mixing(const Level& level, int64_t number, const Tensor& x, Call& call,
                      const Scope& scope);
@@ -65,6 +73,7 @@ class Stack : public nn::Module {
 
   StackOptions options_;
   DepthPlan plan_;
+  int64_t recompute_every_ = 0;
   std::shared_ptr<nn::Bank<TokenMixing>> mixings_;
   std::shared_ptr<nn::Bank<CrossAttention>> crosses_;
   std::shared_ptr<nn::Bank<nn::FeedForward>> feed_forwards_;

@@ -50,7 +50,13 @@ void State::save(const std::string& path, const std::string& fingerprint) const 
   save_tensors(path, tensors_, {{"format", kFormat}, {"fingerprint", fingerprint}});
 }
 
-State State::load(const std::string& path, const std::string& fingerprint) {
+State State::without(const std::string& name) const {
+  State copy = *this;
+  copy.tensors_.erase(name);
+  return copy;
+}
+
+State State::load_any(const std::string& path, std::string& fingerprint) {
   const SafetensorsFile file = SafetensorsFile::open(path);
   const auto read = [&](const char* key) {
     const auto found = file.metadata().find(key);
@@ -58,17 +64,24 @@ State State::load(const std::string& path, const std::string& fingerprint) {
   };
   if (read("format") != kFormat) {
     throw Error(ExitCode::bad_input, fmt::format("{}: not a state file (no mark '{}')", path, kFormat),
-                "states are written by --state-out");
+                "states are written by --state-out and by 'rondo state read'");
   }
-  if (read("fingerprint") != fingerprint) {
-    throw Error(ExitCode::bad_input,
-                fmt::format("{}: the state belongs to another model: expected {}, got {}", path,
-                            fingerprint, read("fingerprint")),
-                "use the model and weights that wrote it");
-  }
+  fingerprint = read("fingerprint");
   State state;
   for (const TensorEntry& entry : file.entries()) {
     state.set(entry.name, tensor_view(file, entry).clone());
+  }
+  return state;
+}
+
+State State::load(const std::string& path, const std::string& fingerprint) {
+  std::string owner;
+  State state = load_any(path, owner);
+  if (owner != fingerprint) {
+    throw Error(ExitCode::bad_input,
+                fmt::format("{}: the state belongs to another model: expected {}, got {}", path,
+                            fingerprint, owner),
+                "use the model, weights and tokenizer that wrote it");
   }
   return state;
 }

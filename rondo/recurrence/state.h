@@ -34,6 +34,9 @@ class State {
   // Rows where `rows` (bool [B]) is true begin a new sequence at the next call.
   State reset(const Tensor& rows) const;
 
+  // All but the tensor `name`.
+  State without(const std::string& name) const;
+
   // Which rows begin anew, bool [B]; undefined when none is marked.
   Tensor fresh() const { return get("fresh"); }
 
@@ -41,6 +44,8 @@ class State {
   // Error{bad_input}.
   void save(const std::string& path, const std::string& fingerprint) const;
   static State load(const std::string& path, const std::string& fingerprint);
+  // Whoever it belongs to; `fingerprint` receives its owner.
+  static State load_any(const std::string& path, std::string& fingerprint);
 
  private:
   std::map<std::string, Tensor> tensors_;

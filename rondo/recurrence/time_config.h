@@ -21,6 +21,7 @@ struct TimeConfig {
   std::string gate = "fixed";
   std::string configuration = "skip";
   std::string gate_tanh = "reference";
+  std::string gate_init = "normal";
   // memorizing
   int64_t memory_layer = 9;
   int64_t memory_size = 32768;
@@ -55,6 +56,9 @@ void describe(V& v, TimeConfig& c) {
           one_of({"dual", "single", "skip"}));
   v.field("gate_tanh", c.gate_tanh, "tanh as the authors' program or as the paper's text has it",
           one_of({"reference", "paper"}));
+  v.field("gate_init", c.gate_init,
+          "initial gate biases: normal(0, 0.1), or the 0 and 1 that the paper warns of",
+          one_of({"normal", "zero", "one"}));
   v.field("memory_layer", c.memory_layer, "memorizing: the layer with the memory, from 1",
           at_least(1));
   v.field("memory_size", c.memory_size, "memorizing: pairs kept per head", at_least(1));

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "rondo/nn/precision.h"
+
 namespace rondo {
 namespace {
 
@@ -49,11 +51,11 @@ WindowAttention::WindowAttention(const WindowOptions& options) : options_(option
 
 Tensor WindowAttention::normalise(const Tensor& x) {
   if (x.is_meta()) return x;
-  return x * at::rsqrt(x.square().sum(-1, /*keepdim=*/true) + 1e-6);
+  const Tensor wide = nn::as_wanted(nn::Operation::norm, x);
+  return wide * at::rsqrt(wide.square().sum(-1, /*keepdim=*/true) + 1e-6);
 }
 
-WindowAttention::Tokens WindowAttention::project(const MixingInput& in, Call& call,
-                                                 const Scope& scope) const {
+WindowAttention::Tokens WindowAttention::project(const MixingInput& in, const Scope& scope) const {
   const Tensor u = nn::dropout(in.u, options_.input_dropout, is_training());
   Tokens t;
   t.q = normalise(projections_->query(u, in.x, in.signals, scope));
@@ -63,8 +65,12 @@ WindowAttention::Tokens WindowAttention::project(const MixingInput& in, Call& ca
     t.state_q = normalise(
         nn::split_heads(state_query_->forward(u, scope / "state_query"), options_.shape.heads));
   }
-  Tensor keys = call.state->get(level_key(in.level, "keys"));  // [B, ·, H, d]
-  Tensor values = call.state->get(level_key(in.level, "values"));
+  return t;
+}
+
+void WindowAttention::attach_cache(Tokens& t, int64_t level, const Call& call) const {
+  Tensor keys = call.state->get(level_key(level, "keys"));  // [B, ·, H, d]
+  Tensor values = call.state->get(level_key(level, "values"));
   if (!keys.defined()) {
     const Shape none = {t.k.size(0), options_.window, t.k.size(1), t.k.size(3)};
     keys = at::zeros(none, t.k.options());
@@ -72,7 +78,6 @@ WindowAttention::Tokens WindowAttention::project(const MixingInput& in, Call& ca
   }
   t.all_keys = at::cat({keys.transpose(1, 2), t.k}, 2);
   t.all_values = at::cat({values.transpose(1, 2), t.v}, 2);
-  return t;
 }
 
 Tensor WindowAttention::visible(int64_t queries, int64_t keys, const Tensor& positions) const {
@@ -146,8 +151,71 @@ Tensor WindowAttention::output(const Tensor& heads, const Scope& scope) const {
   return projections_->output(nn::merge_heads(heads), scope);
 }
 
+Tensor WindowAttention::step(const MixingInput& in, Call& call, const Scope& scope) const {
+  StepCaches& steps = *call.steps;
+  LevelCache& cache = steps.levels[static_cast<size_t>(in.level)];
+  const Tokens t = project(in, scope);  // one token
+  const int64_t window = options_.window;
+  cache.keys.narrow(2, window + steps.phase, 1).copy_(t.k);
+  cache.values.narrow(2, window + steps.phase, 1).copy_(t.v);
+  const int64_t seen = window + (options_.attend_self ? 1 : 0);
+  nn::AttendOptions how;
+  how.scale = scale_;
+  how.bias = cache.bias;
+  if (options_.mask_empty_cache) {
+    const Tensor distance = window - at::arange(seen, at::kLong);  // [seen]
+    how.visible = distance.unsqueeze(0).le(steps.position.unsqueeze(1)).view({-1, 1, 1, seen});
+  }
+  Tensor y = nn::attend(t.q, cache.keys.narrow(2, steps.phase, seen),
+                        cache.values.narrow(2, steps.phase, seen), how, false, scope);
+  if (options_.reads_states) {
+    const bool own = cache.state_keys.defined();
+    y = at::cat({y, attend_states(t.state_q, own ? cache.state_keys : call.state_keys,
+                                  own ? cache.state_values : call.state_values, scope)},
+                1);
+  }
+  return output(y, scope);
+}
+
+void WindowAttention::open_cache(const State& state, int64_t level, int64_t rows, int64_t phase,
+                                 LevelCache& cache) const {
+  const int64_t window = options_.window;
+  const Shape shape = {rows, options_.shape.heads, 2 * window, options_.shape.head_width};
+  cache.keys = at::zeros(shape);
+  cache.values = at::zeros(shape);
+  const Tensor keys = state.get(level_key(level, "keys"));  // [B, W or W + phase, H, d]
+  if (keys.defined()) {
+    // More are kept than have a place when all rows began anew mid-block.
+    const int64_t count = std::min(keys.size(1), window + phase);
+    const auto fill = [&](Tensor& buffer, const Tensor& kept) {
+      buffer.narrow(2, window + phase - count, count)
+          .copy_(kept.narrow(1, kept.size(1) - count, count).transpose(1, 2));
+    };
+    fill(cache.keys, keys);
+    fill(cache.values, state.get(level_key(level, "values")));
+  }
+  cache.bias = relative_->tile(1, window + (options_.attend_self ? 1 : 0), window).contiguous();
+}
+
+void WindowAttention::close_cache(const LevelCache& cache, int64_t level, int64_t phase,
+                                  State& state) const {
+  const auto window_of = [&](const Tensor& buffer) {
+    return buffer.narrow(2, phase, options_.window).transpose(1, 2).contiguous();
+  };
+  state.set(level_key(level, "keys"), window_of(cache.keys));
+  state.set(level_key(level, "values"), window_of(cache.values));
+}
+
+void WindowAttention::end_block(LevelCache& cache) const {
+  for (Tensor* buffer : {&cache.keys, &cache.values}) {
+    buffer->narrow(2, 0, options_.window).copy_(buffer->narrow(2, options_.window, options_.window));
+  }
+}
+
 Tensor WindowAttention::forward(const MixingInput& in, Call& call, const Scope& scope) {
-  const Tokens t = project(in, call, scope);
+  if (call.steps != nullptr) return step(in, call, scope);
+  Tokens t = project(in, scope);
+  attach_cache(t, in.level, call);
   Tensor y = attend_window(t, call, scope);  // [B, H, T, d]
   if (options_.reads_states) {
     y = at::cat({y, attend_states(t.state_q, call.state_keys, call.state_values, scope)}, 1);

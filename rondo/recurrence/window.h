@@ -26,6 +26,14 @@ class WindowAttention : public TokenMixing {
   explicit WindowAttention(const WindowOptions& options);
   Tensor forward(const MixingInput& in, Call& call, const Scope& scope) override;
 
+  // Fills the buffers of `level` from the state, at `phase` tokens into a block; and back.
+  virtual void open_cache(const State& state, int64_t level, int64_t rows, int64_t phase,
+                          LevelCache& cache) const;
+  virtual void close_cache(const LevelCache& cache, int64_t level, int64_t phase,
+                           State& state) const;
+  // After the last token of a block: moves the buffers on.
+  virtual void end_block(LevelCache& cache) const;
+
   // x / sqrt(Σx² + 1e-6) over the last dimension.
   static Tensor normalise(const Tensor& x);
 
@@ -36,7 +44,11 @@ class WindowAttention : public TokenMixing {
     Tensor state_q;                // queries for recurrent states; undefined without reads_states
     Tensor all_keys, all_values;   // cached ones first
   };
-  Tokens project(const MixingInput& in, Call& call, const Scope& scope) const;
+  Tokens project(const MixingInput& in, const Scope& scope) const;
+  // Puts the cached keys and values in front.
+  void attach_cache(Tokens& tokens, int64_t level, const Call& call) const;
+  // One token against the buffers.
+  Tensor step(const MixingInput& in, Call& call, const Scope& scope) const;
   // The window attention of all new tokens.
   Tensor attend_window(const Tokens& tokens, const Call& call, const Scope& scope) const;
   // Attention of `queries` to recurrent states.

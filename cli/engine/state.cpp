@@ -1,0 +1,64 @@
+// rondo state: read a document into a file, tell what a state file holds, copy one.
+#include "rondo/recurrence/state.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "cli/engine/session.h"
+#include "cli/verbs.h"
+#include "rondo/base/text.h"
+#include "rondo/decode/generate.h"
+#include "rondo/eval/trained.h"
+
+namespace rondo::cli {
+namespace {
+
+void read_state(const StateOptions& options) {
+  const TrainedLanguageModel trained = load_language_model(options.run, options.tokenizer);
+  State before;
+  if (!options.state.empty()) before = State::load(options.state, trained.fingerprint);
+  Writer writer(trained.model, before);
+  writer.read(trained.tokenizer->encode(read_document(options.document)));
+  const State after = writer.state();
+  after.save(options.output, trained.fingerprint);
+  fmt::print("{}: after {} tokens, {}\n", options.output, with_commas(writer.position()),
+             human_bytes(after.bytes()));
+}
+
+void tell_state(const StateOptions& options) {
+  std::string owner;
+  const State state = State::load_any(options.state, owner);
+  const Tensor position = state.get("position");
+  const int64_t tokens = position.defined() ? position[0].item<int64_t>() : 0;
+  if (options.json) {
+    nlohmann::json tensors = nlohmann::json::object();
+    for (const auto& [name, tensor] : state.tensors()) tensors[name] = tensor.sizes().vec();
+    const nlohmann::json out = {{"model", owner},         {"rows", state.rows()},
+                                {"tokens", tokens},       {"bytes", state.bytes()},
+                                {"tensors", tensors}};
+    fmt::print("{}\n", out.dump(2));
+    return;
+  }
+  fmt::print("model   {}\nrows    {}\ntokens  {}\nsize    {}\n", owner, state.rows(),
+             with_commas(tokens), human_bytes(state.bytes()));
+  for (const auto& [name, tensor] : state.tensors()) {
+    fmt::print("  {:<24} [{}]\n", name, fmt::join(tensor.sizes().vec(), ", "));
+  }
+}
+
+void fork_state(const StateOptions& options) {
+  std::string owner;
+  State::load_any(options.state, owner).save(options.output, owner);
+  fmt::print("{}\n", options.output);
+}
+
+}  // namespace
+}  // namespace rondo::cli
+
+void rondo_engine_state(const rondo::cli::StateOptions& options) {
+  rondo::cli::start_engine(options.threads);
+  if (options.verb == "read") return rondo::cli::read_state(options);
+  if (options.verb == "info") return rondo::cli::tell_state(options);
+  rondo::cli::fork_state(options);
+}

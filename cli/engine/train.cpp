@@ -1,0 +1,74 @@
+// rondo train: an experiment from a TOML file into a run folder.
+#include <fmt/format.h>
+
+#include <filesystem>
+
+#include "cli/engine/session.h"
+#include "cli/verbs.h"
+#include "rondo/base/error.h"
+#include "rondo/base/text.h"
+#include "rondo/nn/precision.h"
+#include "rondo/study/cost.h"
+#include "rondo/train/language_task.h"
+#include "rondo/train/trainer.h"
+
+namespace rondo::cli {
+namespace {
+
+RunConfig experiment(const TrainOptions& options) {
+  ConfigTable table = ConfigTable::from_file(options.config);
+  for (const std::string& assignment : options.set) table.set(assignment);
+  RunConfig config = read_run_config(table);
+  if (config.train.precision == "bf16" && !nn::cpu_has_bf16()) {
+    throw Error(ExitCode::bad_input, "train.precision: this CPU does not multiply bf16 in hardware",
+                "use --set train.precision=fp32, which is faster here");
+  }
+  return config;
+}
+
+std::unique_ptr<Task> make_task(const RunConfig& config, const std::string& cache) {
+  if (std::string(config.model.task()) == "lm") return std::make_unique<LanguageTask>(config, cache);
+  throw Error(ExitCode::bad_input,
+              fmt::format("models of kind {} cannot be trained by this version", config.model.kind()),
+              "language models can");
+}
+
+std::string duration(double seconds) {
+  if (seconds < 120) return fmt::format("{:.0f} s", seconds);
+  if (seconds < 7200) return fmt::format("{:.0f} min", seconds / 60);
+  return fmt::format("{:.1f} h", seconds / 3600);
+}
+
+void say_dry_run(const RunConfig& config, Task& task) {
+  const Cost cost = measure_cost(config.model);
+  const DryRun measured = dry_run(task, config);
+  const double units =
+      task.units_per_batch() * static_cast<double>(config.train.accumulate);
+  fmt::print("parameters        {}\n", with_commas(cost.parameters));
+  fmt::print("steps             {} of {} {}\n", with_commas(config.train.steps),
+             with_commas(static_cast<int64_t>(units)), task.unit());
+  fmt::print("peak memory       {}\n", human_bytes(measured.peak_bytes));
+  fmt::print("time per step     {:.3f} s ({:.0f} {}/s)\n", measured.seconds_per_step,
+             units / measured.seconds_per_step, task.unit());
+  fmt::print("time for all      {} without evaluations\n",
+             duration(measured.seconds_per_step * static_cast<double>(config.train.steps)));
+}
+
+}  // namespace
+}  // namespace rondo::cli
+
+void rondo_engine_train(const rondo::cli::TrainOptions& options) {
+  using namespace rondo;
+  const RunConfig config = cli::experiment(options);
+  cli::start_engine(config.train.threads);
+  const std::string cache = cli::cache_folder(options.cache);
+  if (options.dry_run) {
+    const auto task = cli::make_task(config, cache);
+    return cli::say_dry_run(config, *task);
+  }
+  const std::string stem = std::filesystem::path(options.config).stem().string();
+  RunFolder folder(options.run.empty() ? "runs/" + stem : options.run, config);
+  const auto task = cli::make_task(config, cache);
+  *options.exit_code = train(*task, config, folder);
+  if (*options.exit_code == 0) fmt::print("{}\n", folder.path());
+}

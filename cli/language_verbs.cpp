@@ -1,0 +1,136 @@
+// Command lines of the language-model verbs.
+#include "cli/language_verbs.h"
+
+#include "cli/engine_loader.h"
+#include "cli/usage.h"
+#include "cli/verbs.h"
+
+namespace rondo::cli {
+namespace {
+
+constexpr const char* kRunHelp = "a run folder, or a model file (.safetensors)";
+constexpr const char* kCacheHelp = "where tokenised documents are kept (default: ~/.cache/rondo)";
+constexpr const char* kTokenizerHelp = "\"bytes\" or a SentencePiece model (default: the run's)";
+constexpr int64_t kManyTokens = int64_t{1} << 50;
+
+void add_threads(CLI::App* verb, int64_t& threads) {
+  verb->add_option("--threads", threads, "CPU threads; 0 = one per core")->check(whole_number(0, 4096));
+}
+
+void add_train(CLI::App& app, int& exit_code) {
+  auto options = std::make_shared<TrainOptions>();
+  options->exit_code = &exit_code;
+  CLI::App* verb = app.add_subcommand("train", "train a model; the same command continues a run");
+  verb->add_option("config", options->config, "the experiment: a TOML file")->required();
+  verb->add_option("--set", options->set, "change a key, for example data.train=FOLDER")
+      ->take_all()
+      ->expected(1);
+  verb->add_option("-o,--run", options->run, "run folder (default: runs/<name of the config>)");
+  verb->add_option("--cache", options->cache, kCacheHelp);
+  verb->add_flag("--dry-run", options->dry_run,
+                 "say parameters, memory, steps and time, from a few real steps; write nothing");
+  verb->callback([options] { run_engine("rondo_engine_train", *options); });
+}
+
+void add_eval(CLI::App& app) {
+  auto options = std::make_shared<EvalOptions>();
+  EvalOptions& o = *options;
+  CLI::App* verb = app.add_subcommand("eval", "score a language model on documents");
+  verb->add_option("run", o.run, kRunHelp)->required();
+  verb->add_option("--data", o.data, "documents: a folder, a file or a .list (default: the run's)");
+  verb->add_option("--split", o.split, "which of the run's data")
+      ->check(CLI::IsMember({"train", "valid", "test"}));
+  verb->add_option("--tokenizer", o.tokenizer, kTokenizerHelp);
+  verb->add_option("--cache", o.cache, kCacheHelp);
+  verb->add_option("--rows", o.rows, "documents read side by side")->check(whole_number(1, 65536));
+  verb->add_option("--tokens", o.tokens, "stop after about so many; 0 = all")
+      ->check(whole_number(0, kManyTokens));
+  verb->add_option("--state-in", o.state_in, "what came before the (one) document");
+  verb->add_option("--state-out", o.state_out, "write the state after the last document");
+  add_threads(verb, o.threads);
+  verb->add_flag("--json", o.json, "print JSON");
+  verb->callback([options] { run_engine("rondo_engine_eval", *options); });
+}
+
+void add_generate(CLI::App& app) {
+  auto options = std::make_shared<GenerateOptions>();
+  GenerateOptions& o = *options;
+  CLI::App* verb = app.add_subcommand("generate", "write with a language model");
+  verb->add_option("run", o.run, kRunHelp)->required();
+  verb->add_option("--prompt", o.prompt, "text to continue");
+  verb->add_option("--prompt-file", o.prompt_file, "file to continue, of any length (- = stdin)");
+  verb->add_option("--state-in", o.state_in, "continue the document of this state");
+  verb->add_option("--state-out", o.state_out, "write the state after the last token");
+  verb->add_option("--tokenizer", o.tokenizer, kTokenizerHelp);
+  verb->add_option("-n,--tokens", o.tokens, "tokens to write")->check(whole_number(0, kManyTokens));
+  verb->add_option("--temperature", o.temperature, "0 = always the likeliest")
+      ->check(CLI::Range(0.0, 100.0));
+  verb->add_option("--top-k", o.top_k, "only the k likeliest; 0 = all")
+      ->check(whole_number(0, 1 << 24));
+  verb->add_option("--top-p", o.top_p, "only the likeliest that reach this probability")
+      ->check(CLI::Range(0.0, 1.0));
+  verb->add_option("--repetition-penalty", o.repetition_penalty, "above 1: avoid recent tokens")
+      ->check(CLI::Range(0.01, 100.0));
+  verb->add_option("--repetition-window", o.repetition_window, "how many tokens are recent")
+      ->check(whole_number(1, 1 << 20));
+  verb->add_option("--seed", o.seed, "another seed, another text");
+  add_threads(verb, o.threads);
+  verb->add_flag("--stream", o.stream, "print each token as it comes");
+  verb->add_flag("--stats", o.stats, "say speed and memory on stderr");
+  verb->callback([options] { run_engine("rondo_engine_generate", *options); });
+}
+
+void add_state(CLI::App& app) {
+  CLI::App* verb = app.add_subcommand("state", "documents once read, kept as small files");
+  verb->require_subcommand(1);
+  auto read = std::make_shared<StateOptions>();
+  read->verb = "read";
+  CLI::App* reading = verb->add_subcommand("read", "read a document and keep the state after it");
+  reading->add_option("run", read->run, kRunHelp)->required();
+  reading->add_option("document", read->document, "text file (- = stdin)")->required();
+  reading->add_option("--state-in", read->state, "what came before");
+  reading->add_option("-o,--output", read->output, "state file to write")->required();
+  reading->add_option("--tokenizer", read->tokenizer, kTokenizerHelp);
+  add_threads(reading, read->threads);
+  reading->callback([read] { run_engine("rondo_engine_state", *read); });
+
+  auto info = std::make_shared<StateOptions>();
+  info->verb = "info";
+  CLI::App* telling = verb->add_subcommand("info", "say what a state file holds");
+  telling->add_option("state", info->state, "state file")->required();
+  telling->add_flag("--json", info->json, "print JSON");
+  telling->callback([info] { run_engine("rondo_engine_state", *info); });
+
+  auto fork = std::make_shared<StateOptions>();
+  fork->verb = "fork";
+  CLI::App* copying = verb->add_subcommand("fork", "copy a state, checked, to continue it twice");
+  copying->add_option("state", fork->state, "state file")->required();
+  copying->add_option("-o,--output", fork->output, "state file to write")->required();
+  copying->callback([fork] { run_engine("rondo_engine_state", *fork); });
+}
+
+void add_tokenizer(CLI::App& app) {
+  auto options = std::make_shared<TokenizerOptions>();
+  CLI::App* verb = app.add_subcommand("tokenizer", "SentencePiece vocabularies");
+  verb->require_subcommand(1);
+  CLI::App* train = verb->add_subcommand("train", "learn a vocabulary from text");
+  train->add_option("sources", options->sources, "folders, files or .list files")->required();
+  train->add_option("-o,--output", options->output, "model file to write")->required();
+  train->add_option("--vocab", options->vocabulary, "number of tokens")
+      ->check(whole_number(256, 65536));
+  train->add_option("--type", options->type, "kind of model")
+      ->check(CLI::IsMember({"bpe", "unigram"}));
+  train->callback([options] { run_tokenizer_train(*options); });
+}
+
+}  // namespace
+
+void add_language_verbs(CLI::App& app, int& exit_code) {
+  add_train(app, exit_code);
+  add_eval(app);
+  add_generate(app);
+  add_state(app);
+  add_tokenizer(app);
+}
+
+}  // namespace rondo::cli

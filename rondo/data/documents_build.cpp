@@ -1,0 +1,269 @@
+// Building a documents cache: each file is streamed through the tokenizer, the tokens gather in an
+// unnamed file, and the cache is written from there. Nothing grows with the corpus but a few
+// numbers per document.
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <climits>
+#include <cstdlib>
+#include <filesystem>
+#include <system_error>
+
+#include "rondo/base/error.h"
+#include "rondo/base/log.h"
+#include "rondo/base/progress.h"
+#include "rondo/base/text.h"
+#include "rondo/data/documents_cache.h"
+#include "rondo/data/text_source.h"
+#include "rondo/data/tokenizer_parts.h"
+
+namespace rondo {
+namespace {
+
+// Tokens in their final width, on disk. The file has no name, so a killed process leaves nothing.
+class TokenSpool {
+ public:
+  TokenSpool(const std::string& folder, DType type) : folder_(folder), type_(type) {
+    std::string pattern = folder + "/.documents-XXXXXX";
+    fd_ = ::mkostemp(pattern.data(), O_CLOEXEC);
+    if (fd_ < 0) {
+      fail("make a temporary file in");
+    }
+    ::unlink(pattern.c_str());
+  }
+  ~TokenSpool() {
+    if (mapping_ != nullptr) {
+      ::munmap(mapping_, static_cast<size_t>(bytes_));
+    }
+    if (fd_ >= 0) {
+      ::close(fd_);
+    }
+  }
+  TokenSpool(const TokenSpool&) = delete;
+  TokenSpool& operator=(const TokenSpool&) = delete;
+
+  void add(const std::vector<int32_t>& tokens) {
+    if (type_ == DType::u8) {
+      add_as<uint8_t>(tokens);
+    } else if (type_ == DType::i16) {
+      add_as<int16_t>(tokens);
+    } else {
+      write(tokens.data(), tokens.size() * sizeof(int32_t));
+    }
+  }
+
+  int64_t count() const { return bytes_ / dtype_size(type_); }
+
+  // All of it; add() no more.
+  const uint8_t* map() {
+    if (bytes_ == 0) {
+      return nullptr;
+    }
+    void* mapping = ::mmap(nullptr, static_cast<size_t>(bytes_), PROT_READ, MAP_PRIVATE, fd_, 0);
+    if (mapping == MAP_FAILED) {
+      fail("map a temporary file in");
+    }
+    mapping_ = mapping;
+    return static_cast<const uint8_t*>(mapping);
+  }
+
+ private:
+  template <class Token>
+  void add_as(const std::vector<int32_t>& tokens) {
+    std::vector<Token> narrow(tokens.size());
+    std::transform(tokens.begin(), tokens.end(), narrow.begin(),
+                   [](int32_t token) { return static_cast<Token>(token); });
+    write(narrow.data(), narrow.size() * sizeof(Token));
+  }
+
+  void write(const void* data, size_t size) {
+    const auto* at = static_cast<const uint8_t*>(data);
+    while (size > 0) {
+      const ssize_t written = ::write(fd_, at, size);
+      if (written < 0 && errno == EINTR) {
+        continue;
+      }
+      if (written < 0) {
+        fail("write a temporary file in");
+      }
+      at += written;
+      size -= static_cast<size_t>(written);
+      bytes_ += written;
+    }
+  }
+
+  [[noreturn]] void fail(const char* doing) const {
+    const int error = errno;
+    const bool no_space = error == ENOSPC || error == EDQUOT;
+    throw Error(
+        ExitCode::io,
+        fmt::format("{}: cannot {} it: {}{}", printable(folder_, PATH_MAX), doing,
+                    std::system_category().message(error),
+                    no_space ? fmt::format(" ({} bytes needed so far)", with_commas(bytes_)) : ""),
+        no_space ? "free some space, or give a cache folder on another disk" : "");
+  }
+
+  std::string folder_;
+  DType type_;
+  int fd_ = -1;
+  int64_t bytes_ = 0;
+  void* mapping_ = nullptr;
+};
+
+// Runs of bytes that are not whitespace, over a text that comes in blocks.
+class WordCounter {
+ public:
+  void add(std::string_view text) {
+    for (const char c : text) {
+      const bool space = c == ' ' || (c >= '\t' && c <= '\r');
+      count_ += space || in_word_ ? 0 : 1;
+      in_word_ = !space;
+    }
+  }
+  int64_t count() const { return count_; }
+
+ private:
+  bool in_word_ = false;
+  int64_t count_ = 0;
+};
+
+class DocumentsBuilder {
+ public:
+  DocumentsBuilder(const std::string& path, const std::string& source, const Tokenizer& tokenizer)
+      : path_(path),
+        source_(source),
+        tokenizer_(tokenizer),
+        spool_(std::filesystem::path(path).parent_path().string(), token_type_for(tokenizer)) {
+    const auto now = std::chrono::system_clock::now().time_since_epoch();
+    built_ = std::to_string(std::chrono::nanoseconds(now).count());
+  }
+
+  void read(const std::vector<std::string>& files) {
+    int64_t total = 0;
+    for (const std::string& file : files) {
+      stamps_.push_back(stamp_of(file));
+      total += stamps_.back().size;
+    }
+    Progress progress("tokenizing", total);
+    int64_t before = 0;
+    for (SourceStamp& stamp : stamps_) {
+      read_document(stamp, before, progress);
+      before += stamp.size;
+      progress.update(before);
+    }
+    progress.finish();
+  }
+
+  void write() {
+    if (bytes_.empty()) {
+      throw Error(
+          ExitCode::bad_input,
+          fmt::format("{}: there is no text: {}", printable(source_, PATH_MAX),
+                      stamps_.empty() ? std::string("no files were found")
+                                      : fmt::format("all {} files are empty", stamps_.size())),
+          "give a file, a folder with text files, or a .list of them; names that begin "
+          "with a dot are skipped");
+    }
+    const std::string files = manifest_text(stamps_);
+    CacheArrays arrays;
+    arrays.token_type = token_type_for(tokenizer_);
+    arrays.tokens = spool_.map();
+    arrays.token_count = spool_.count();
+    arrays.starts = starts_.data();
+    arrays.bytes = bytes_.data();
+    arrays.words = words_.data();
+    arrays.count = static_cast<int64_t>(bytes_.size());
+    arrays.names = names_;
+    arrays.files = files;
+    const std::string text_sum = text_checksum(arrays, tokenizer_.fingerprint());
+    const auto characters = [](std::string_view text) {
+      return std::vector<int64_t>{static_cast<int64_t>(text.size())};
+    };
+    write_safetensors(path_,
+                      {{"starts", DType::i64, {arrays.count + 1}, arrays.starts},
+                       {"bytes", DType::i64, {arrays.count}, arrays.bytes},
+                       {"words", DType::i64, {arrays.count}, arrays.words},
+                       {"tokens", arrays.token_type, {arrays.token_count}, arrays.tokens},
+                       {"names", DType::u8, characters(arrays.names), arrays.names.data()},
+                       {"files", DType::u8, characters(arrays.files), arrays.files.data()}},
+                      {{kCacheFormatKey, kCacheFormat},
+                       {kCacheTokenizerKey, tokenizer_.fingerprint()},
+                       {kCacheBuiltKey, built_},
+                       {kCacheTextKey, text_sum},
+                       {kCacheWholeKey, whole_checksum(arrays, text_sum, built_)}});
+    report();
+  }
+
+ private:
+  void read_document(SourceStamp& stamp, int64_t before, Progress& progress) {
+    TextReader reader(stamp.path);
+    TextHash hash;
+    WordCounter words;
+    int64_t bytes = 0;
+    read_stretches(reader, [&](std::string_view text) {
+      hash.add(text.data(), text.size());
+      words.add(text);
+      bytes += static_cast<int64_t>(text.size());
+      spool_.add(tokenizer_.encode(text));
+      progress.update(before + std::min(reader.consumed(), stamp.size));
+    });
+    stamp.content = hash.value();
+    if (spool_.count() == starts_.back()) {
+      ++empty_;
+      return;
+    }
+    starts_.push_back(spool_.count());
+    bytes_.push_back(bytes);
+    words_.push_back(words.count());
+    names_ += name_of(stamp.path);
+    names_.push_back('\0');
+  }
+
+  // The path below the source folder, if that is where it lies.
+  std::string name_of(const std::string& path) const {
+    std::string prefix = source_;
+    if (prefix.empty() || prefix.back() != '/') {
+      prefix.push_back('/');
+    }
+    return path.compare(0, prefix.size(), prefix) == 0 ? path.substr(prefix.size()) : path;
+  }
+
+  void report() const {
+    int64_t text_bytes = 0;
+    for (const int64_t bytes : bytes_) {
+      text_bytes += bytes;
+    }
+    log_info("documents: {} documents of {}, {} tokens, {} of text{}", bytes_.size(),
+             printable(source_), si_count(static_cast<double>(spool_.count())),
+             human_bytes(text_bytes),
+             empty_ > 0 ? fmt::format("; {} empty files skipped", empty_) : "");
+  }
+
+  std::string path_;
+  std::string source_;
+  const Tokenizer& tokenizer_;
+  TokenSpool spool_;
+  std::string built_;
+  std::vector<SourceStamp> stamps_;
+  std::vector<int64_t> starts_ = {0};
+  std::vector<int64_t> bytes_;
+  std::vector<int64_t> words_;
+  std::string names_;
+  int64_t empty_ = 0;
+};
+
+}  // namespace
+
+void build_documents(const std::string& path, const std::string& source,
+                     const std::vector<std::string>& files, const Tokenizer& tokenizer) {
+  DocumentsBuilder builder(path, source, tokenizer);
+  builder.read(files);
+  builder.write();
+}
+
+}  // namespace rondo

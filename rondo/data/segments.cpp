@@ -1,0 +1,206 @@
+// Rows that read documents.
+#include "rondo/data/segments.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <numeric>
+#include <utility>
+
+#include "rondo/base/error.h"
+#include "rondo/base/random.h"
+#include "rondo/base/text.h"
+
+namespace rondo {
+namespace {
+
+constexpr const char* kPositionFormat = "rondo segments 1";
+constexpr int64_t kMaxBatchTokens = int64_t{1} << 32;  // rows * length; more is a slip
+
+[[noreturn]] void refuse_position(const std::string& what) {
+  throw Error(ExitCode::bad_input, fmt::format("data position: {}", what),
+              "continue with the documents and options the run began with, or begin a new run");
+}
+
+// The member `key`, which must be of type T and equal `expected`.
+template <class T>
+void require_equal(const nlohmann::json& position, const char* key, const T& expected) {
+  const nlohmann::json& value = position.at(key);
+  if (value != nlohmann::json(expected)) {
+    refuse_position(fmt::format("it was taken with {} = {}, now it is {}", key,
+                                printable(value.dump()), nlohmann::json(expected).dump()));
+  }
+}
+
+// Whole numbers only: the library would round 1.5 and wrap -1 without a word.
+int64_t whole_number(const nlohmann::json& value, int64_t low, int64_t high) {
+  const bool fits =
+      value.is_number_integer() &&
+      !(value.is_number_unsigned() && value.get<uint64_t>() > static_cast<uint64_t>(INT64_MAX)) &&
+      value.get<int64_t>() >= low && value.get<int64_t>() <= high;
+  if (!fits) {
+    refuse_position(fmt::format("expected a whole number between {} and {}, got {}", low, high,
+                                printable(value.dump())));
+  }
+  return value.get<int64_t>();
+}
+
+}  // namespace
+
+SegmentReader::SegmentReader(const Documents& documents, const SegmentOptions& options)
+    : documents_(documents), options_(options) {
+  RONDO_ASSERT(options.rows >= 1 && options.length >= 1);
+  RONDO_ASSERT(options.rows <= kMaxBatchTokens / options.length);
+  bool any = false;
+  for (int64_t i = 0; i < documents_.count() && !any; ++i) {
+    any = documents_.document(i).tokens > 1;
+  }
+  if (!any) {
+    throw Error(ExitCode::bad_input,
+                fmt::format("{}: none of the {} documents has two tokens, so there is nothing to "
+                            "predict",
+                            printable(documents_.path()), documents_.count()),
+                "give longer texts");
+  }
+  rows_.resize(static_cast<size_t>(options.rows));
+  scratch_.resize(static_cast<size_t>(options.length) + 1);
+  start_epoch(0);
+}
+
+void SegmentReader::start_epoch(int64_t epoch) {
+  epoch_ = epoch;
+  cursor_ = 0;
+  if (options_.shuffle) {
+    order_ = counter_permutation(documents_.count(), options_.seed, "documents",
+                                 static_cast<uint64_t>(epoch));
+  } else {
+    order_.resize(static_cast<size_t>(documents_.count()));
+    std::iota(order_.begin(), order_.end(), int64_t{0});
+  }
+}
+
+// Gives the row the next document worth reading; false when a finite pass has none left.
+bool SegmentReader::take_document(Row& row) {
+  while (true) {
+    if (cursor_ == documents_.count()) {
+      if (!options_.endless) {
+        row = {};
+        return false;
+      }
+      start_epoch(epoch_ + 1);
+    }
+    const int64_t document = order_[static_cast<size_t>(cursor_++)];
+    if (documents_.document(document).tokens > 1) {
+      row = {document, 0};
+      return true;
+    }
+  }
+}
+
+bool SegmentReader::next(SegmentBatch& out) {
+  bool any = false;
+  for (Row& row : rows_) {
+    const bool ended = row.document < 0 || row.offset >= documents_.document(row.document).tokens;
+    any = (ended ? take_document(row) : true) || any;
+  }
+  if (!any) {
+    return false;
+  }
+  const auto rows = static_cast<size_t>(options_.rows);
+  const size_t cells = rows * static_cast<size_t>(options_.length);
+  out.rows = options_.rows;
+  out.length = options_.length;
+  out.tokens.assign(cells, options_.padding);
+  out.labels.assign(cells, -1);
+  out.reset.assign(rows, 0);
+  out.document.assign(rows, -1);
+  out.offset.assign(rows, 0);
+  out.scored = 0;
+  for (int64_t row = 0; row < options_.rows; ++row) {
+    fill(row, out);
+  }
+  return true;
+}
+
+void SegmentReader::fill(int64_t row, SegmentBatch& out) {
+  const auto index = static_cast<size_t>(row);
+  Row& state = rows_[index];
+  if (state.document < 0) {
+    return;
+  }
+  const int64_t left = documents_.document(state.document).tokens - state.offset;
+  const int64_t inputs = std::min(left, options_.length);
+  const int64_t labels = std::min(left - 1, options_.length);
+  // One token more than the segment, where there is one: the last label.
+  documents_.read(state.document, state.offset, labels + 1, scratch_.data());
+  const int64_t begin = row * options_.length;
+  std::copy_n(scratch_.begin(), inputs, out.tokens.begin() + begin);
+  std::copy_n(scratch_.begin() + 1, labels, out.labels.begin() + begin);
+  out.reset[index] = state.offset == 0 ? 1 : 0;
+  out.document[index] = state.document;
+  out.offset[index] = state.offset;
+  out.scored += labels;
+  state.offset += inputs;
+}
+
+std::string SegmentReader::position() const {
+  nlohmann::json rows = nlohmann::json::array();
+  for (const Row& row : rows_) {
+    rows.push_back({row.document, row.offset});
+  }
+  return nlohmann::json{
+      {"format", kPositionFormat},
+      {"documents", documents_.checksum()},
+      {"rows", options_.rows},
+      {"length", options_.length},
+      {"seed", options_.seed},
+      {"shuffle", options_.shuffle},
+      {"endless", options_.endless},
+      {"epoch", epoch_},
+      {"taken", cursor_},
+      {"row", std::move(rows)},
+  }
+      .dump();
+}
+
+void SegmentReader::seek(const std::string& position) {
+  const nlohmann::json json = nlohmann::json::parse(position, nullptr, false);
+  if (!json.is_object()) {
+    refuse_position("it is not one");
+  }
+  for (const char* key : {"format", "documents", "rows", "length", "seed", "shuffle", "endless",
+                          "epoch", "taken", "row"}) {
+    if (!json.contains(key)) {
+      refuse_position(fmt::format("it has no '{}'", key));
+    }
+  }
+  require_equal(json, "format", std::string(kPositionFormat));
+  require_equal(json, "documents", documents_.checksum());
+  require_equal(json, "rows", options_.rows);
+  require_equal(json, "length", options_.length);
+  require_equal(json, "seed", options_.seed);
+  require_equal(json, "shuffle", options_.shuffle);
+  require_equal(json, "endless", options_.endless);
+  const int64_t epoch = whole_number(json["epoch"], 0, options_.endless ? INT64_MAX - 1 : 0);
+  const int64_t taken = whole_number(json["taken"], 0, documents_.count());
+  const nlohmann::json& rows = json["row"];
+  if (!rows.is_array() || rows.size() != rows_.size()) {
+    refuse_position(fmt::format("expected {} rows", rows_.size()));
+  }
+  std::vector<Row> wanted;
+  for (const nlohmann::json& row : rows) {
+    if (!row.is_array() || row.size() != 2) {
+      refuse_position(
+          fmt::format("expected a document and an offset, got {}", printable(row.dump())));
+    }
+    const int64_t document = whole_number(row[0], -1, documents_.count() - 1);
+    const int64_t tokens = document < 0 ? 0 : documents_.document(document).tokens;
+    wanted.push_back({document, whole_number(row[1], 0, tokens)});
+  }
+  start_epoch(epoch);
+  cursor_ = taken;
+  rows_ = std::move(wanted);
+}
+
+}  // namespace rondo

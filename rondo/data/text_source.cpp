@@ -1,0 +1,200 @@
+// Finding the files of a corpus, and the parts of TextReader that do not depend on compression.
+#include "rondo/data/text_source.h"
+
+#include <dirent.h>
+#include <fmt/core.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <climits>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+#include "rondo/base/error.h"
+#include "rondo/base/files.h"
+#include "rondo/base/text.h"
+#include "rondo/data/text_stream.h"
+
+namespace rondo {
+namespace {
+
+constexpr size_t kMaxFolderDepth = 200;  // real trees are ten deep; bounds the stack
+
+using FolderId = std::pair<dev_t, ino_t>;
+
+struct stat look_up(const std::string& path) {
+  struct stat info {};
+  if (::stat(path.c_str(), &info) != 0) {
+    fail_source_io(path, "look up", errno);
+  }
+  return info;
+}
+
+// The names in a folder that do not begin with a dot. Order as the system gives it.
+std::vector<std::string> names_in(const std::string& folder) {
+  const std::unique_ptr<DIR, int (*)(DIR*)> stream(::opendir(folder.c_str()), &::closedir);
+  if (!stream) {
+    fail_source_io(folder, "list", errno);
+  }
+  std::vector<std::string> names;
+  while (true) {
+    errno = 0;
+    const struct dirent* entry = ::readdir(stream.get());
+    if (entry == nullptr) {
+      if (errno != 0) {
+        fail_source_io(folder, "list", errno);
+      }
+      return names;
+    }
+    if (entry->d_name[0] != '.') {
+      names.emplace_back(entry->d_name);
+    }
+  }
+}
+
+void add_source(std::string path, std::vector<std::string>& out) {
+  if (out.size() >= kMaxSources) {
+    throw Error(ExitCode::bad_input,
+                fmt::format("{}: expected at most {} files, got more", printable(path, PATH_MAX),
+                            with_commas(static_cast<int64_t>(kMaxSources))));
+  }
+  out.push_back(std::move(path));
+}
+
+// Every regular file below `folder`. `above` holds the folders on the way here, so that a link
+// back to one of them ends there.
+void walk_folder(const std::string& folder, const FolderId& id, std::vector<FolderId>& above,
+                 std::vector<std::string>& out) {
+  if (above.size() >= kMaxFolderDepth) {
+    throw Error(ExitCode::bad_input, fmt::format("{}: folders nest more than {} deep",
+                                                 printable(folder, PATH_MAX), kMaxFolderDepth));
+  }
+  if (std::find(above.begin(), above.end(), id) != above.end()) {
+    return;
+  }
+  above.push_back(id);
+  for (const std::string& name : names_in(folder)) {
+    std::string path = folder;
+    path += path.back() == '/' ? "" : "/";
+    path += name;
+    struct stat info {};
+    if (::stat(path.c_str(), &info) != 0) {
+      if (errno == ENOENT) {
+        continue;  // a link that leads nowhere, or a file removed while we look
+      }
+      fail_source_io(path, "look up", errno);
+    }
+    if (S_ISDIR(info.st_mode)) {
+      walk_folder(path, {info.st_dev, info.st_ino}, above, out);
+    } else if (S_ISREG(info.st_mode)) {
+      add_source(std::move(path), out);
+    }
+  }
+  above.pop_back();
+}
+
+// A file or folder that exists, as `info` says.
+void add_path(const std::string& path, const struct stat& info, std::vector<std::string>& out) {
+  if (S_ISDIR(info.st_mode)) {
+    std::vector<std::string> files;
+    std::vector<FolderId> above;
+    walk_folder(path, {info.st_dev, info.st_ino}, above, files);
+    std::sort(files.begin(), files.end());
+    for (std::string& file : files) {
+      add_source(std::move(file), out);
+    }
+  } else if (S_ISREG(info.st_mode)) {
+    add_source(path, out);
+  } else {
+    throw Error(ExitCode::bad_input,
+                fmt::format("{}: expected a file or a folder, got a device, pipe or socket",
+                            printable(path, PATH_MAX)),
+                "write the text to a file first");
+  }
+}
+
+std::vector<std::string> read_list(const std::string& list) {
+  const std::string text = read_text_file(list, kMaxListBytes);
+  const size_t slash = list.find_last_of('/');
+  const std::string folder = slash == std::string::npos ? "" : list.substr(0, slash + 1);
+  std::vector<std::string> out;
+  int64_t number = 0;
+  size_t begin = 0;
+  while (begin < text.size()) {
+    const size_t end = std::min(text.find('\n', begin), text.size());
+    std::string line = text.substr(begin, end - begin);
+    begin = end + 1;
+    ++number;
+    if (!line.empty() && line.back() == '\r') {
+      line.pop_back();
+    }
+    if (line.empty()) {
+      continue;
+    }
+    const std::string path = line.front() == '/' ? line : folder + line;
+    struct stat info {};
+    if (path.find('\0') != std::string::npos || ::stat(path.c_str(), &info) != 0) {
+      throw Error(ExitCode::bad_input,
+                  fmt::format("{}:{}: there is no file '{}'", printable(list, PATH_MAX), number,
+                              printable(path)),
+                  "a list holds one path per line, relative to the list's own folder");
+    }
+    add_path(path, info, out);
+  }
+  return out;
+}
+
+}  // namespace
+
+void fail_source_io(const std::string& path, const char* doing, int error_number) {
+  throw Error(ExitCode::io, fmt::format("{}: cannot {}: {}", printable(path, PATH_MAX), doing,
+                                        std::system_category().message(error_number)));
+}
+
+void fail_source_damaged(const std::string& path, const std::string& what) {
+  throw Error(ExitCode::bad_input, fmt::format("{}: {}", printable(path, PATH_MAX), what),
+              "the file may be cut short or damaged: fetch or compress it again");
+}
+
+bool has_suffix(std::string_view text, std::string_view suffix) {
+  return text.size() >= suffix.size() && text.substr(text.size() - suffix.size()) == suffix;
+}
+
+std::vector<std::string> list_sources(const std::string& path) {
+  const struct stat info = look_up(path);
+  if (S_ISREG(info.st_mode) && has_suffix(path, ".list")) {
+    return read_list(path);
+  }
+  std::vector<std::string> out;
+  add_path(path, info, out);
+  return out;
+}
+
+TextReader::TextReader(const std::string& path) : path_(path), stream_(open_text_stream(path)) {}
+TextReader::~TextReader() = default;
+TextReader::TextReader(TextReader&& other) noexcept = default;
+TextReader& TextReader::operator=(TextReader&& other) noexcept = default;
+
+size_t TextReader::read(char* out, size_t size) { return size == 0 ? 0 : stream_->read(out, size); }
+
+int64_t TextReader::consumed() const { return stream_->consumed(); }
+
+std::string read_source(const std::string& path, int64_t max_bytes) {
+  RONDO_ASSERT(max_bytes >= 0);
+  TextReader reader(path);
+  std::string text;
+  std::vector<char> block(size_t{1} << 16);
+  while (const size_t got = reader.read(block.data(), block.size())) {
+    if (text.size() + got > static_cast<size_t>(max_bytes)) {
+      throw Error(ExitCode::bad_input,
+                  fmt::format("{}: expected a text of at most {}, got more",
+                              printable(path, PATH_MAX), human_bytes(max_bytes)));
+    }
+    text.append(block.data(), got);
+  }
+  return text;
+}
+
+}  // namespace rondo

@@ -1,0 +1,56 @@
+// Where text comes from: files, folders and lists of files, plain or compressed, read as a stream
+// of bytes in bounded memory.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace rondo {
+
+constexpr size_t kMaxSources = 10'000'000;             // files of one corpus
+constexpr int64_t kMaxListBytes = int64_t{256} << 20;  // of a .list file
+constexpr int64_t kMaxSourceBytes = int64_t{1} << 30;  // of text held in memory at once
+constexpr int kMaxZstdWindowLog = 27;                  // 128 MiB, zstd's own default limit
+
+// The files that `path` stands for, in order:
+//   a folder       every regular file below it, sorted by path (bytewise); names that begin with a
+//                  dot are skipped, symbolic links are followed, a folder within itself is not
+//   *.list         the paths in it, one per line, in its order, relative to the list's own folder;
+//                  a path that is a folder stands for its files; empty lines are skipped
+//   another file   itself
+// Error{io} if something cannot be read, Error{bad_input} if a listed file does not exist or
+// `path` is neither file nor folder. May be empty (a folder without files).
+std::vector<std::string> list_sources(const std::string& path);
+
+// The text of one file as a stream. A name that ends in .gz or .zst is decompressed (all members
+// or frames, one after the other); any other is read as it is. No more than a window of it is in
+// memory. Error{io} from the system; Error{bad_input} naming the file if compressed data are cut
+// short or damaged.
+class TextReader {
+ public:
+  explicit TextReader(const std::string& path);
+  ~TextReader();
+  TextReader(TextReader&& other) noexcept;
+  TextReader& operator=(TextReader&& other) noexcept;
+
+  // Up to `size` bytes into `out`; 0 only at the end (or for size 0). A reader that threw is spent.
+  size_t read(char* out, size_t size);
+
+  int64_t consumed() const;  // bytes of the file itself taken so far, for progress
+  const std::string& path() const { return path_; }
+
+  class Stream;  // one per kind of file; internal
+
+ private:
+  std::string path_;
+  std::unique_ptr<Stream> stream_;
+};
+
+// All of one file's text. Error{bad_input} if that is more than `max_bytes`, however small the
+// compressed file.
+std::string read_source(const std::string& path, int64_t max_bytes = kMaxSourceBytes);
+
+}  // namespace rondo

@@ -1,0 +1,22 @@
+// A trained language model ready for use: from a run folder (its best model) or a model file.
+#pragma once
+
+#include "rondo/data/tokenizer.h"
+#include "rondo/model/language_model.h"
+#include "rondo/train/config.h"
+
+namespace rondo {
+
+struct TrainedLanguageModel {
+  std::shared_ptr<LanguageModel> model;
+  std::shared_ptr<const Tokenizer> tokenizer;
+  ModelConfig config;
+  TextConfig data;          // of the run; empty for a model file
+  std::string fingerprint;  // of model and tokenizer: whose states these are
+};
+
+// `given`: a run folder or a model file. `tokenizer`: overrides the run's; "" = the run's, or bytes.
+// Error{bad_input} if it is neither, or not a language model.
+TrainedLanguageModel load_language_model(const std::string& given, const std::string& tokenizer);
+
+}  // namespace rondo

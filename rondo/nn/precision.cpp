@@ -1,0 +1,34 @@
+// The precision table at work.
+#include "rondo/nn/precision.h"
+
+namespace rondo::nn {
+namespace {
+
+thread_local bool mixed_precision = false;
+
+bool wants_bf16(Operation operation) {
+  for (const OperationPrecision& entry : kMixedPrecision) {
+    if (entry.operation == operation) return entry.bf16;
+  }
+  return false;
+}
+
+}  // namespace
+
+MixedPrecision::MixedPrecision(bool enabled) : before_(mixed_precision) { mixed_precision = enabled; }
+MixedPrecision::~MixedPrecision() { mixed_precision = before_; }
+
+Tensor as_wanted(Operation operation, const Tensor& x) {
+  if (!mixed_precision) return x;
+  return x.to(wants_bf16(operation) ? at::kBFloat16 : at::kFloat);
+}
+
+bool cpu_has_bf16() {
+#if defined(__x86_64__)
+  return __builtin_cpu_supports("avx512bf16") != 0;
+#else
+  return false;
+#endif
+}
+
+}  // namespace rondo::nn

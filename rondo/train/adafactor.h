@@ -1,0 +1,21 @@
+// Adafactor (Shazeer and Stern 2018) with momentum, as the Block-Recurrent Transformer is trained:
+// the second moment of a matrix is kept as a row and a column, updates are clipped at RMS 1 and
+// scaled by the parameter's own RMS.
+#pragma once
+
+#include "rondo/train/optimizer.h"
+
+namespace rondo {
+
+class Adafactor : public Optimizer {
+ public:
+  Adafactor(const OptimizerConfig& config,
+            const std::vector<std::pair<std::string, Tensor>>& parameters);
+
+ private:
+  void update(Slot& slot, const Tensor& gradient, int64_t step, double rate) override;
+
+  double beta1_;
+};
+
+}  // namespace rondo

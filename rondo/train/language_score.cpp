@@ -1,0 +1,99 @@
+// Scoring documents.
+#include "rondo/train/language_score.h"
+
+#include <chrono>
+#include <cmath>
+
+#include "rondo/base/progress.h"
+
+namespace rondo {
+namespace {
+
+size_t position_bucket(int64_t position) {
+  size_t k = 0;
+  while (position >= 2) {
+    position >>= 1;
+    ++k;
+  }
+  return k;
+}
+
+// Adds one batch's losses [B·N] to the score.
+void add_batch(const SegmentBatch& batch, const Documents& documents, const Tensor& losses,
+               LanguageScore& score) {
+  const auto* nats = losses.data_ptr<float>();
+  for (int64_t row = 0; row < batch.rows; ++row) {
+    int64_t scored = 0;
+    for (int64_t t = 0; t < batch.length; ++t) {
+      const auto at = static_cast<size_t>(row * batch.length + t);
+      if (batch.labels[at] < 0) continue;
+      const size_t bucket = position_bucket(batch.offset[static_cast<size_t>(row)] + t + 1);
+      if (score.by_position.size() <= bucket) score.by_position.resize(bucket + 1);
+      score.by_position[bucket].nats += nats[at];
+      ++score.by_position[bucket].tokens;
+      score.nats += nats[at];
+      ++scored;
+    }
+    if (scored == 0) continue;
+    const auto& d = documents.document(batch.document[static_cast<size_t>(row)]);
+    const double share = static_cast<double>(scored) / static_cast<double>(d.tokens - 1);
+    score.tokens += scored;
+    score.bytes += share * static_cast<double>(d.bytes);
+    score.words += share * static_cast<double>(d.words);
+  }
+}
+
+}  // namespace
+
+double LanguageScore::bits_per_token() const { return nats / M_LN2 / static_cast<double>(tokens); }
+double LanguageScore::bits_per_byte() const { return nats / M_LN2 / bytes; }
+double LanguageScore::word_perplexity() const { return std::exp(nats / words); }
+
+SegmentTensors::SegmentTensors(const SegmentBatch& batch) {
+  const auto matrix = [&](const std::vector<int64_t>& values) {
+    return torch::from_blob(const_cast<int64_t*>(values.data()), {batch.rows, batch.length}, at::kLong)
+        .clone();
+  };
+  tokens = matrix(batch.tokens);
+  labels = matrix(batch.labels);
+  reset = torch::from_blob(const_cast<uint8_t*>(batch.reset.data()), {batch.rows}, at::kByte)
+              .to(at::kBool);
+}
+
+LanguageScore score_documents(LanguageModel& model, const Documents& documents,
+                              const ScoreOptions& options, State* state) {
+  const at::NoGradGuard no_grad;
+  const auto started = std::chrono::steady_clock::now();
+  SegmentOptions segments;
+  segments.rows = options.rows;
+  segments.length = options.length;
+  segments.shuffle = false;
+  segments.endless = false;
+  segments.padding = 0;  // never scored, any valid token will do
+  SegmentReader reader(documents, segments);
+  State own;
+  State& carried = state != nullptr ? *state : own;
+  bool keeps_first = state != nullptr && !state->empty();
+  LanguageScore score;
+  SegmentBatch batch;
+  std::unique_ptr<Progress> progress;
+  if (options.progress) progress = std::make_unique<Progress>("eval", documents.tokens());
+  while (reader.next(batch)) {
+    const SegmentTensors t(batch);
+    // A state given by the caller is the beginning of the first document.
+    if (!keeps_first) carried = carried.reset(t.reset);
+    keeps_first = false;
+    const Tensor logits = model.forward_tokens(t.tokens, carried, Scope());
+    const Tensor losses = at::cross_entropy_loss(logits.flatten(0, 1).to(at::kFloat),
+                                                 t.labels.flatten(), {}, at::Reduction::None,
+                                                 /*ignore_index=*/-1);
+    add_batch(batch, documents, losses.contiguous(), score);
+    if (progress != nullptr) progress->update(score.tokens);
+    if (options.max_tokens > 0 && score.tokens >= options.max_tokens) break;
+  }
+  score.seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
+  return score;
+}
+
+}  // namespace rondo

@@ -1,0 +1,157 @@
+// The language-modelling task.
+#include "rondo/train/language_task.h"
+
+#include <fmt/format.h>
+
+#include "rondo/base/error.h"
+#include "rondo/base/log.h"
+
+namespace rondo {
+namespace {
+
+// The probe is worth less than this many nats: the model does not use its state.
+constexpr double kUnusedState = 1e-4;
+constexpr int64_t kUnusedProbesBeforeWarning = 5;
+
+const LanguageModelConfig& language_config(const RunConfig& config) {
+  return std::get<LanguageModelConfig>(config.model.network);
+}
+
+std::unique_ptr<Documents> open_documents(const std::string& source, const std::string& cache,
+                                          const Tokenizer& tokenizer) {
+  if (source.empty()) return nullptr;
+  return std::make_unique<Documents>(Documents::open({source, cache}, tokenizer));
+}
+
+std::unique_ptr<Documents> open_training(const RunConfig& config, const std::string& cache,
+                                         const Tokenizer& tokenizer) {
+  if (config.data.train.empty()) {
+    throw Error(ExitCode::bad_input, "data.train: missing",
+                "say where the documents are: --set data.train=FOLDER");
+  }
+  const int64_t rows = language_config(config).vocabulary;
+  if (tokenizer.vocabulary() > rows) {
+    throw Error(ExitCode::bad_input,
+                fmt::format("model.vocabulary: expected at least {}, the tokens of {}, got {}",
+                            tokenizer.vocabulary(), tokenizer.name(), rows),
+                "set model.vocabulary to the tokenizer's");
+  }
+  return open_documents(config.data.train, cache, tokenizer);
+}
+
+SegmentOptions training_segments(const RunConfig& config, const Tokenizer& tokenizer) {
+  SegmentOptions o;
+  o.rows = config.train.batch;
+  o.length = language_config(config).time.segment;
+  o.seed = static_cast<uint64_t>(config.train.seed);
+  o.padding = tokenizer.marks().padding;
+  return o;
+}
+
+// Collects the gates of a forward pass.
+class GateWatcher : public Observer {
+ public:
+  bool wants(const std::string& name) override {
+    return name.size() > 5 && name.compare(name.size() - 5, 5, ".gate") == 0;
+  }
+  void activation(const std::string& /*name*/, const Tensor& value) override {
+    sum_ += value.mean().item<double>();
+    ++count_;
+  }
+  double mean() const { return count_ == 0 ? 0.0 : sum_ / static_cast<double>(count_); }
+
+ private:
+  double sum_ = 0;
+  int64_t count_ = 0;
+};
+
+}  // namespace
+
+LanguageTask::LanguageTask(const RunConfig& config, const std::string& cache_folder)
+    : config_(config),
+      tokenizer_(make_tokenizer(config.data.tokenizer)),
+      train_(open_training(config, cache_folder, *tokenizer_)),
+      valid_(open_documents(config.data.valid, cache_folder, *tokenizer_)),
+      reader_(*train_, training_segments(config, *tokenizer_)),
+      model_(std::make_shared<LanguageModel>(language_config(config))) {
+  nn::initialize(*model_, static_cast<uint64_t>(config.train.seed));
+  if (config.train.recompute_levels > 0 && language_config(config).time.kind == "feedback") {
+    throw Error(ExitCode::bad_input,
+                "train.recompute_levels: has no meaning with feedback, whose gradient flows through "
+                "the states between blocks",
+                "set train.recompute_levels = 0");
+  }
+}
+
+LossSum LanguageTask::next_loss() {
+  reader_.next(batch_);
+  const SegmentTensors t(batch_);
+  state_before_ = state_.reset(t.reset);
+  state_ = state_before_;
+  const Tensor logits = model_->forward_tokens(t.tokens, state_, Scope());
+  return sum_cross_entropy(logits, t.labels, -1, config_.train.label_smoothing);
+}
+
+double LanguageTask::units_per_batch() const {
+  return static_cast<double>(config_.train.batch * language_config(config_).time.segment);
+}
+
+std::optional<Task::Evaluation> LanguageTask::evaluate() {
+  if (valid_ == nullptr) return std::nullopt;
+  ScoreOptions o;
+  o.rows = std::min(config_.train.batch, valid_->count());
+  o.length = language_config(config_).time.segment;
+  o.max_tokens = config_.train.eval_tokens;
+  const LanguageScore score = score_documents(*model_, *valid_, o);
+  Evaluation e;
+  e.metrics["valid_bits_per_token"] = score.bits_per_token();
+  e.metrics["valid_bits_per_byte"] = score.bits_per_byte();
+  e.selection = score.bits_per_token();
+  return e;
+}
+
+Metrics LanguageTask::probe() {
+  const TimeConfig& time = language_config(config_).time;
+  if (!time.recurrent() || batch_.rows == 0) return {};
+  const at::NoGradGuard no_grad;
+  model_->eval();
+  const SegmentTensors t(batch_);
+  const auto loss = [&](bool zero_states, const Scope& scope) {
+    State state = state_before_;
+    const Tensor logits = model_->forward_tokens(t.tokens, state, scope, zero_states);
+    const LossSum sum = sum_cross_entropy(logits, t.labels);
+    return sum.sum.item<double>() / static_cast<double>(std::max<int64_t>(sum.count, 1));
+  };
+  GateWatcher gates;
+  const double with = loss(false, Scope(&gates));
+  const double use = loss(true, Scope()) - with;
+  Metrics metrics = {{"state_use", use}, {"gate_mean", gates.mean()}};
+  for (const auto& [name, tensor] : state_.tensors()) {
+    if (name.size() < 6 || name.compare(name.size() - 6, 6, ".state") != 0) continue;
+    const std::string layer = "state_" + name.substr(6, name.size() - 12);
+    metrics[layer + "_norm"] = tensor.norm(2, -1).mean().item<double>();
+    metrics[layer + "_rank"] = effective_rank(tensor);
+  }
+  unused_probes_ = use < kUnusedState ? unused_probes_ + 1 : 0;
+  if (unused_probes_ == kUnusedProbesBeforeWarning) {
+    log_warn("the last {} probes say that the model ignores its recurrent state (use {:.2g} nats); "
+             "such a model rarely recovers: try another seed, a lower rate or gate fixed",
+             kUnusedProbesBeforeWarning, use);
+  }
+  return metrics;
+}
+
+void LanguageTask::restore(const std::string& position, const NamedTensors& carried) {
+  reader_.seek(position);
+  state_ = State();
+  for (const auto& [name, tensor] : carried) state_.set(name, tensor);
+}
+
+double effective_rank(const Tensor& state) {
+  const Tensor values = std::get<1>(at::linalg_svd(state.to(at::kFloat), /*full_matrices=*/false));
+  const Tensor p = values / values.sum(-1, /*keepdim=*/true).clamp_min(1e-12);  // [B, min(S, D)]
+  const Tensor entropy = -(p * p.clamp_min(1e-12).log()).sum(-1);
+  return entropy.exp().mean().item<double>();
+}
+
+}  // namespace rondo

@@ -1,0 +1,50 @@
+// Training a language model on documents: each batch row reads a document in segments, its state and
+// cache carried from batch to batch.
+#pragma once
+
+#include "rondo/train/config.h"
+#include "rondo/train/language_score.h"
+#include "rondo/train/task.h"
+
+namespace rondo {
+
+class LanguageTask : public Task {
+ public:
+  // Opens data and builds the model, its weights drawn from the seed. `cache_folder`: for tokenised
+  // documents. Error{bad_input} if vocabulary and tokenizer differ or no training data is named.
+  LanguageTask(const RunConfig& config, const std::string& cache_folder);
+
+  Network& network() override { return *model_; }
+  LossSum next_loss() override;
+  void forget_last() override { state_ = state_before_; }
+  double units_per_batch() const override;
+  const char* unit() const override { return "tokens"; }
+  std::optional<Evaluation> evaluate() override;
+  // Recurrent models: mean gate, norm and effective rank of the state, and what the state is worth:
+  // loss without it minus loss with it.
+  Metrics probe() override;
+
+  std::string position() const override { return reader_.position(); }
+  NamedTensors carried() const override { return state_.tensors(); }
+  void restore(const std::string& position, const NamedTensors& carried) override;
+
+  const Documents& documents() const { return *train_; }
+
+ private:
+  RunConfig config_;
+  std::shared_ptr<const Tokenizer> tokenizer_;
+  std::unique_ptr<Documents> train_;
+  std::unique_ptr<Documents> valid_;
+  SegmentReader reader_;
+  std::shared_ptr<LanguageModel> model_;
+  SegmentBatch batch_;
+  State state_;
+  State state_before_;  // of the last batch
+  int64_t unused_probes_ = 0;
+};
+
+// exp of the entropy of the normalised singular values, averaged over the batch: how many directions
+// a state [B, S, D] really uses.
+double effective_rank(const Tensor& state);
+
+}  // namespace rondo

@@ -1,0 +1,46 @@
+// What the training engine needs to know of a task: batches turned into losses, an evaluation, and
+// everything besides the weights that must survive a restart.
+#pragma once
+
+#include <optional>
+
+#include "rondo/model/network.h"
+
+namespace rondo {
+
+using Metrics = std::map<std::string, double>;
+
+class Task {
+ public:
+  virtual ~Task() = default;
+
+  virtual Network& network() = 0;
+
+  // The loss of the next batch, with a graph when gradients are wanted. Moves on in the data.
+  virtual LossSum next_loss() = 0;
+  // Undoes what the last next_loss() carried over (its state, not its place in the data), after a
+  // loss that was not finite.
+  virtual void forget_last() = 0;
+
+  // Tokens or images of one batch, for the speed shown.
+  virtual double units_per_batch() const = 0;
+  virtual const char* unit() const = 0;
+
+  // Measures the network on validation data; empty when there is none. `selection` is the number
+  // that picks the best model, lower is better.
+  struct Evaluation {
+    Metrics metrics;
+    double selection = 0;
+  };
+  virtual std::optional<Evaluation> evaluate() = 0;
+
+  // Further measurements of this step's network, every `probe_every` steps.
+  virtual Metrics probe() { return {}; }
+
+  // Place in the data, and tensors carried between batches.
+  virtual std::string position() const = 0;
+  virtual NamedTensors carried() const = 0;
+  virtual void restore(const std::string& position, const NamedTensors& carried) = 0;
+};
+
+}  // namespace rondo

@@ -1,0 +1,95 @@
+// The command as such: help, version, complaints about the command line, start-up.
+#include "rondo/base/version.h"
+#include "tests/cli/process.h"
+
+namespace rondo::testing {
+namespace {
+
+const Arguments kVerbs = {"models", "info", "forward", "import", "doctor", "config"};
+
+TEST(Command, PrintsItsVersion) {
+  EXPECT_EQ(rondo_ok({"--version"}).out, std::string("rondo ") + kVersion + "\n");
+}
+
+TEST(Command, AnswersVersionAndHelpAtOnce) {
+#ifdef NDEBUG
+  const double limit = 0.05;
+#else
+  const double limit = 0.5;
+#endif
+  EXPECT_LT(quickest(10, {"--version"}), limit);
+  EXPECT_LT(quickest(10, {"--help"}), limit);
+  EXPECT_LT(quickest(10, {"forward", "--help"}), limit);
+}
+
+TEST(Command, HelpNamesEveryVerb) {
+  const std::string help = rondo_ok({"--help"}).out;
+  for (const std::string& verb : kVerbs) EXPECT_TRUE(contains(help, "\n  " + verb + " ")) << verb;
+  EXPECT_TRUE(contains(help, "Exit codes"));
+}
+
+TEST(Command, EveryVerbExplainsItself) {
+  for (const std::string& verb : kVerbs) {
+    const Result result = rondo_ok({verb, "--help"});
+    EXPECT_TRUE(contains(result.out, "Usage: rondo " + verb)) << result.out;
+    EXPECT_EQ(result.err, "");
+  }
+}
+
+TEST(Command, NeedsAVerb) { expect_refusal(rondo({}), ExitCode::usage, "the verbs are models, info"); }
+
+TEST(Command, SuggestsTheNearestVerb) {
+  expect_refusal(rondo({"inof", "sret/t"}), ExitCode::usage, "unknown verb 'inof'\n  did you mean 'info'?");
+  expect_refusal(rondo({"xylophone"}), ExitCode::usage, "the verbs are models, info");
+}
+
+TEST(Command, SuggestsTheNearestOption) {
+  expect_refusal(rondo({"--versoin"}), ExitCode::usage, "did you mean '--version'?");
+  expect_refusal(rondo({"info", "sret/t", "--jsno"}), ExitCode::usage,
+                 "info: unknown option '--jsno'\n  did you mean '--json'?");
+  expect_refusal(rondo({"info", "sret/t", "--wibble"}), ExitCode::usage, "see 'rondo info --help'");
+}
+
+TEST(Command, RefusesArgumentsTooFewAndTooMany) {
+  expect_refusal(rondo({"info"}), ExitCode::usage, "info: model is required");
+  expect_refusal(rondo({"info", "sret/t", "sret/s"}), ExitCode::usage,
+                 "unexpected argument 'sret/s'");
+  expect_refusal(rondo({"forward", "sret/t"}), ExitCode::usage, "--inputs is required");
+  expect_refusal(rondo({"import", "x.safetensors"}), ExitCode::usage, "is required");
+}
+
+TEST(Command, NamesTheRangeOfANumber) {
+  for (const char* wrong : {"0", "-3", "abc", "1.5", "99999999999999999999"}) {
+    expect_refusal(rondo({"info", "sret/t", "--image", wrong}), ExitCode::usage,
+                   "--image: expected a whole number from 1 to 65536");
+  }
+}
+
+// libtorch costs 0.4 s and several hundred MB: only verbs that need it may load it.
+TEST(Command, DoesNotLinkTorch) {
+  const Result libraries = run_program("/usr/bin/ldd", {RONDO_BINARY});
+  ASSERT_EQ(libraries.code, 0) << libraries.err;
+  EXPECT_TRUE(contains(libraries.out, "libc.so")) << libraries.out;
+  for (const char* heavy : {"torch", "c10", "blas", "rondo_engine"}) {
+    EXPECT_FALSE(contains(libraries.out, heavy)) << libraries.out;
+  }
+}
+
+TEST(Command, WorksWithoutItsEngineAsFarAsItGoes) {
+  const TempDir folder;
+  const std::string lonely = folder.file("rondo");
+  std::filesystem::copy_file(RONDO_BINARY, lonely);
+  EXPECT_EQ(run_program(lonely, {"models"}).code, 0);
+  EXPECT_EQ(run_program(lonely, {"info", "sret/t", "--toml"}).code, 0);
+  expect_refusal(run_program(lonely, {"info", "sret/t"}), ExitCode::failure, "cannot load the engine");
+}
+
+TEST(Command, SaysWhenItsOutputCannotBeWritten) {
+  for (const char* words : {"models", "models --json", "info sret/t --toml", "info sret/t --json"}) {
+    const std::string line = std::string(RONDO_BINARY) + " " + words + " > /dev/full";
+    expect_refusal(run_program("/bin/sh", {"-c", line}), ExitCode::io, "No space left on device");
+  }
+}
+
+}  // namespace
+}  // namespace rondo::testing

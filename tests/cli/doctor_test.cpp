@@ -1,0 +1,27 @@
+// rondo doctor: it looks at everything and says what to do about what is slow.
+#include "tests/cli/process.h"
+
+namespace rondo::testing {
+namespace {
+
+TEST(Doctor, LooksAtEverything) {
+  const std::string text = rondo_ok({"doctor"}).out;
+  for (const char* what : {"rondo", "libtorch", "BLAS", "oneDNN", "instruction sets", "ATen kernels",
+                           "threads", "memory"}) {
+    EXPECT_TRUE(contains(text, what)) << text;
+  }
+  EXPECT_TRUE(contains(text, "to mend")) << text;
+}
+
+TEST(Doctor, JsonHoldsTheSame) {
+  const nlohmann::json findings = rondo_ok({"doctor", "--json"}).json();
+  EXPECT_GE(findings.size(), 8u);
+  for (const auto& finding : findings) {
+    EXPECT_FALSE(finding.at("what").get<std::string>().empty());
+    EXPECT_FALSE(finding.at("value").get<std::string>().empty());
+    EXPECT_TRUE(finding.at("mend").is_string());
+  }
+}
+
+}  // namespace
+}  // namespace rondo::testing

@@ -1,0 +1,34 @@
+// Any model at a size a test can afford: the structure of the original (scheme, levels, blocks and
+// loops, groups, recurrent layers, placement, style, dropout), with small widths, windows and images.
+#pragma once
+
+#include "rondo/model/network.h"
+#include "rondo/model/zoo.h"
+
+namespace rondo::test {
+
+ModelConfig shrink(ModelConfig config);
+
+// Random inputs of `rows` examples that fit `config`; sentences end in padding at places. `length`:
+// tokens of a language model or sentence.
+NamedTensors tiny_inputs(const ModelConfig& config, int64_t rows, uint64_t seed,
+                         int64_t length = 11);
+
+// A shrunk model, ready to run: weights drawn, then moved a little so that nothing is zero or one by
+// construction; in evaluation mode.
+struct TinyModel {
+  explicit TinyModel(ModelConfig shrunk, uint64_t seed = 1);
+  // The logits of `inputs` from an empty state.
+  Tensor logits(const NamedTensors& inputs) const;
+
+  ModelConfig config;
+  std::shared_ptr<Network> network;
+};
+
+// Names of all models of the zoo for which `task` (all if empty) holds.
+std::vector<std::string> zoo_names(const std::string& task = {});
+
+// "ringformer/mt-base" → "ringformer_mt_base", as googletest wants it.
+std::string test_name(std::string model);
+
+}  // namespace rondo::test

@@ -28,7 +28,8 @@ std::vector<std::string> kinds() {
 std::vector<Row> rows_of(const std::string& kind) {
   std::vector<Row> rows = {{"key", "type", "default", "allowed", "meaning"}};
   for (const FieldHelp& f : model_config_help(kind)) {
-    rows.push_back({"`model." + f.key + "`", f.type, "`" + f.default_text + "`", f.allowed, f.help});
+    rows.push_back(
+        {"`model." + f.key + "`", f.type, "`" + f.default_text + "`", f.allowed, f.help});
   }
   return rows;
 }

@@ -1,5 +1,5 @@
-// Loads librondo_engine.so when a verb needs it: libtorch brings 288 shared objects and 0.4 s, which
-// help, version and configuration errors should not wait for.
+// Loads librondo_engine.so when a verb needs it: libtorch brings 288 shared objects and 0.4 s,
+// which help, version and configuration errors should not wait for.
 #pragma once
 
 #include <string>

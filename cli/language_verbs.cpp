@@ -14,7 +14,8 @@ constexpr const char* kTokenizerHelp = "\"bytes\" or a SentencePiece model (defa
 constexpr int64_t kManyTokens = int64_t{1} << 50;
 
 void add_threads(CLI::App* verb, int64_t& threads) {
-  verb->add_option("--threads", threads, "CPU threads; 0 = one per core")->check(whole_number(0, 4096));
+  verb->add_option("--threads", threads, "CPU threads; 0 = one per core")
+      ->check(whole_number(0, 4096));
 }
 
 void add_train(CLI::App& app, int& exit_code) {
@@ -27,8 +28,9 @@ void add_train(CLI::App& app, int& exit_code) {
       ->expected(1);
   verb->add_option("-o,--run", options->run, "run folder (default: runs/<name of the config>)");
   verb->add_option("--cache", options->cache, kCacheHelp);
-  verb->add_flag("--dry-run", options->dry_run,
-                 "say parameters, memory, steps and time, from a few real steps; write nothing");
+  verb->add_flag(
+      "--dry-run", options->dry_run,
+      "say parameters, memory, steps and time, from a few real steps; makes no run folder");
   verb->callback([options] { run_engine("rondo_engine_train", *options); });
 }
 

@@ -72,11 +72,14 @@ void add_forward(CLI::App& app) {
       ->required();
   verb->add_option("--state-in", o.state_in, "continue from this state");
   verb->add_option("--state-out", o.state_out, "write the state afterwards");
-  verb->add_option("--probe", o.probes, "also write activations whose name matches, * and ? allowed")
+  verb->add_option("--probe", o.probes,
+                   "also write activations whose name matches, * and ? allowed")
       ->take_all()
       ->expected(1);
-  verb->add_flag("--train", o.train, "training mode: dropout, batch statistics, random permutations");
-  verb->add_flag("--gradients", o.gradients, "with labels: write gradient.<parameter> (--train implies it)");
+  verb->add_flag("--train", o.train,
+                 "training mode: dropout, batch statistics, random permutations");
+  verb->add_flag("--gradients", o.gradients,
+                 "with labels: write gradient.<parameter> (--train implies it)");
   verb->add_option("--seed", o.seed, "of drawn weights, dropout and permutations");
   verb->add_option("--threads", o.threads, "CPU threads; 0 = one per core")
       ->check(whole_number(0, 4096));
@@ -104,7 +107,8 @@ void add_import(CLI::App& app) {
 
 void add_doctor(CLI::App& app) {
   auto options = std::make_shared<DoctorOptions>();
-  CLI::App* verb = app.add_subcommand("doctor", "what this machine offers, what is slow or missing");
+  CLI::App* verb =
+      app.add_subcommand("doctor", "what this machine offers, what is slow or missing");
   verb->add_flag("--json", options->json, "print JSON");
   verb->callback([options] { run_engine("rondo_engine_doctor", *options); });
 }
@@ -112,8 +116,7 @@ void add_doctor(CLI::App& app) {
 void add_config(CLI::App& app) {
   auto options = std::make_shared<ConfigOptions>();
   CLI::App* verb = app.add_subcommand("config", "list every key of a kind of network");
-  verb->add_option("--kind", options->kind,
-                   "encoder-decoder, vision, pyramid or language-model")
+  verb->add_option("--kind", options->kind, "encoder-decoder, vision, pyramid or language-model")
       ->required();
   verb->add_flag("--json", options->json, "print JSON");
   verb->callback([options] { run_config(*options); });
@@ -129,8 +132,9 @@ int run(int argc, char** argv) {
   CLI::App app("Transformers that reuse their weights, over depth and over time.", "rondo");
   app.set_version_flag("--version", std::string("rondo ") + kVersion);
   app.require_subcommand(1);
-  app.footer("Every verb explains itself: rondo VERB --help. Exit codes: 0 ok, 1 failure, 2 usage,\n"
-             "3 bad model, data or configuration, 4 input/output, 5 diverged, 6 already running.");
+  app.footer(
+      "Every verb explains itself: rondo VERB --help. Exit codes: 0 ok, 1 failure, 2 usage,\n"
+      "3 bad model, data or configuration, 4 input/output, 5 diverged, 6 already running.");
   int verbosity = 0;
   app.add_flag("-v,--verbose", verbosity, "say more on stderr");
   app.parse_complete_callback([&verbosity] { init_log(verbosity); });

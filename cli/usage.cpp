@@ -31,7 +31,8 @@ std::string or_else(std::string guess, std::string otherwise) {
   return guess.empty() ? std::move(otherwise) : std::move(guess);
 }
 
-// Where reading stopped: the innermost verb given, and how it is called ("" for the program itself).
+// Where reading stopped: the innermost verb given, and how it is called ("" for the program
+// itself).
 struct Place {
   const CLI::App* app = nullptr;
   std::string name;

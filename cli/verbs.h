@@ -1,5 +1,5 @@
-// The verbs of the command: what each takes from the command line. A verb that needs torch is run by
-// librondo_engine.so, which exports one C function per verb; the program itself stays light.
+// The verbs of the command: what each takes from the command line. A verb that needs torch is run
+// by librondo_engine.so, which exports one C function per verb; the program itself stays light.
 #pragma once
 
 #include <cstdint>

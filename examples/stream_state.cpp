@@ -34,11 +34,11 @@ double largest_difference(const at::Tensor& a, const at::Tensor& b) {
 int main() {
   const at::NoGradGuard no_gradients;
   const rondo::ModelConfig config =
-      rondo::resolve_model("brt/rec-fixed-skip",
-                           {"model.width=32", "model.hidden=64", "model.heads=2",
-                            "model.head_width=16", "model.depth.levels=4", "model.time.window=8",
-                            "model.time.segment=16", "model.time.states=4",
-                            "model.time.recurrent_layers=[2]"})
+      rondo::resolve_model(
+          "brt/rec-fixed-skip",
+          {"model.width=32", "model.hidden=64", "model.heads=2", "model.head_width=16",
+           "model.depth.levels=4", "model.time.window=8", "model.time.segment=16",
+           "model.time.states=4", "model.time.recurrent_layers=[2]"})
           .config;
   const std::shared_ptr<rondo::Network> network = rondo::build_network(config);
   rondo::nn::initialize(*network, /*seed=*/1);

@@ -1,5 +1,5 @@
-// Study by observer: attention probabilities of every level, seen during an ordinary forward pass of
-// a RingFormer. The network is not changed, and nothing is kept that nobody asked for.
+// Study by observer: attention probabilities of every level, seen during an ordinary forward pass
+// of a RingFormer. The network is not changed, and nothing is kept that nobody asked for.
 #include <fmt/format.h>
 
 #include <cmath>

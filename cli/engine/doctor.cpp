@@ -1,4 +1,5 @@
 // rondo doctor: what this machine offers, what is slow or missing, and how to mend it.
+#include <dlfcn.h>
 #include <fmt/format.h>
 #include <torch/version.h>
 
@@ -45,7 +46,28 @@ Finding blas_finding() {
   const std::string blas = loaded_blas();
   const bool fast = blas.find("libblas.so") == std::string::npos && !blas.empty();
   return {"BLAS", blas.empty() ? "none found" : blas,
-          fast ? "" : "the reference BLAS is 17 to 50 times slower: apt-get install libopenblas0-openmp"};
+          fast
+              ? ""
+              : "the reference BLAS is 17 to 50 times slower: apt-get install libopenblas0-openmp"};
+}
+
+// Which of its kernels OpenBLAS took. It names processors of that generation.
+Finding openblas_finding() {
+  using CoreName = char* (*)();
+  const auto core = reinterpret_cast<CoreName>(dlsym(RTLD_DEFAULT, "openblas_get_corename"));
+  if (core == nullptr) return {"BLAS kernels", "unknown", ""};
+  const std::string name = core();
+  const bool old = name == "Prescott" || name == "Core2" || name == "Penryn";
+#if defined(__x86_64__)
+  const bool could_more = __builtin_cpu_supports("avx2") != 0;
+#else
+  const bool could_more = false;
+#endif
+  return {"BLAS kernels", name,
+          old && could_more
+              ? "OpenBLAS does not know this CPU and uses SSE3, five times slower: export "
+                "OPENBLAS_CORETYPE=HASWELL (or SKYLAKEX with AVX-512)"
+              : ""};
 }
 
 std::string instruction_sets() {
@@ -83,8 +105,9 @@ std::string aten_capability() {
 Finding thread_finding() {
   const int threads = at::get_num_threads();
   const auto cores = static_cast<int>(std::thread::hardware_concurrency());
-  return {"threads", fmt::format("{} of {} cores", threads, cores),
-          threads < cores ? "OMP_NUM_THREADS limits torch below the number of cores: unset it" : ""};
+  return {
+      "threads", fmt::format("{} of {} cores", threads, cores),
+      threads < cores ? "OMP_NUM_THREADS limits torch below the number of cores: unset it" : ""};
 }
 
 Finding memory_finding() {
@@ -107,6 +130,7 @@ std::vector<Finding> examine() {
       {"rondo", kVersion, ""},
       {"libtorch", TORCH_VERSION, ""},
       blas_finding(),
+      openblas_finding(),
       {"oneDNN", at::hasMKLDNN() ? "yes" : "no",
        at::hasMKLDNN() ? "" : "this libtorch has no oneDNN: bf16 will not be faster than fp32"},
       instruction_finding(),

@@ -30,9 +30,7 @@ struct Range {
   int64_t last;
 };
 
-Range bucket_range(size_t k) {
-  return {k == 0 ? 0 : int64_t{1} << k, (int64_t{1} << (k + 1)) - 1};
-}
+Range bucket_range(size_t k) { return {k == 0 ? 0 : int64_t{1} << k, (int64_t{1} << (k + 1)) - 1}; }
 
 void print_score_json(const LanguageScore& s, const Documents& documents) {
   nlohmann::json curve = nlohmann::json::array();
@@ -79,8 +77,9 @@ void rondo_engine_eval(const rondo::cli::EvalOptions& options) {
   using namespace rondo;
   cli::start_engine(options.threads);
   const TrainedLanguageModel trained = load_language_model(options.run, options.tokenizer);
-  const Documents documents = Documents::open(
-      {cli::source_of(options, trained.data), cli::cache_folder(options.cache)}, *trained.tokenizer);
+  const Documents documents =
+      Documents::open({cli::source_of(options, trained.data), cli::cache_folder(options.cache)},
+                      *trained.tokenizer);
   const bool uses_state = !options.state_in.empty() || !options.state_out.empty();
   State state;
   if (!options.state_in.empty()) {

@@ -33,7 +33,8 @@ class Capture : public Observer {
       if (matched) continue;
       std::string advice = did_you_mean(pattern, seen_);
       if (advice.empty() && !seen_.empty()) advice = "for example --probe '" + seen_.front() + "'";
-      throw Error(ExitCode::usage, fmt::format("--probe '{}' matches no activation", pattern), advice);
+      throw Error(ExitCode::usage, fmt::format("--probe '{}' matches no activation", pattern),
+                  advice);
     }
   }
 
@@ -44,7 +45,7 @@ class Capture : public Observer {
 };
 
 std::shared_ptr<Network> network_for(const ForwardOptions& options, const ResolvedModel& model) {
-  const std::shared_ptr<Network> network = build_network(model.config);
+  std::shared_ptr<Network> network = build_network(model.config);
   const std::string weights = options.weights.empty() ? model.weights : options.weights;
   if (weights.empty()) {
     nn::initialize(*network, options.seed);
@@ -55,17 +56,8 @@ std::shared_ptr<Network> network_for(const ForwardOptions& options, const Resolv
   return network;
 }
 
-// Labels stand beside the logits they judge; their type and rank are the network's to check.
-void check_labels(const Tensor& labels, const Tensor& logits) {
-  const Shape expected(logits.sizes().begin(), logits.sizes().end() - 1);
-  if (labels.dim() != logits.dim() - 1 || labels.sizes().vec() == expected) return;
-  throw Error(ExitCode::bad_input,
-              fmt::format("inputs: labels: expected [{}], one for each row of logits, got [{}]",
-                          fmt::join(expected, ", "), fmt::join(labels.sizes().vec(), ", ")));
-}
-
-void add_training_outputs(const ForwardOptions& options, const Network& network,
-                          const Tensor& loss, NamedTensors& outputs) {
+void add_training_outputs(const ForwardOptions& options, const Network& network, const Tensor& loss,
+                          NamedTensors& outputs) {
   if (loss.requires_grad()) {
     loss.backward();
     for (const auto& item : network.named_parameters()) {
@@ -107,7 +99,6 @@ void rondo_engine_forward(const rondo::cli::ForwardOptions& options) {
       network->forward(inputs, state, options.probes.empty() ? Scope() : Scope(&capture));
   capture.require_matches();
   if (labelled) {
-    cli::check_labels(inputs.at("labels"), outputs.at("logits"));
     const Tensor loss = network->loss(inputs, outputs);
     outputs["loss"] = loss;
     cli::add_training_outputs(options, *network, loss, outputs);

@@ -23,7 +23,8 @@ int64_t peak_memory() {
 
 std::string prompt_of(const GenerateOptions& options) {
   if (!options.prompt.empty() && !options.prompt_file.empty()) {
-    throw Error(ExitCode::usage, "--prompt and --prompt-file exclude each other", "give one of them");
+    throw Error(ExitCode::usage, "--prompt and --prompt-file exclude each other",
+                "give one of them");
   }
   return options.prompt_file.empty() ? options.prompt : read_document(options.prompt_file);
 }
@@ -58,11 +59,13 @@ Pace write_tokens(const GenerateOptions& options, Writer& writer, Sampler& sampl
     fmt::print("{}", text);
     if (options.stream) std::fflush(stdout);
     if (i + 1 == tenth) {
-      pace.first = std::chrono::duration<double>(Clock::now() - mark).count() / static_cast<double>(tenth);
+      pace.first =
+          std::chrono::duration<double>(Clock::now() - mark).count() / static_cast<double>(tenth);
     }
     if (i + 1 == options.tokens - tenth) mark = Clock::now();
   }
-  pace.last = std::chrono::duration<double>(Clock::now() - mark).count() / static_cast<double>(tenth);
+  pace.last =
+      std::chrono::duration<double>(Clock::now() - mark).count() / static_cast<double>(tenth);
   fmt::print("{}", decoder.finish());
   return pace;
 }
@@ -89,7 +92,9 @@ void rondo_engine_generate(const rondo::cli::GenerateOptions& options) {
   const cli::Pace pace = cli::write_tokens(options, writer, sampler, trained.tokenizer);
   if (!options.state_out.empty()) writer.state().save(options.state_out, trained.fingerprint);
   if (options.stats) {
-    fmt::print(stderr, "\nfirst tenth {:.3f} ms/token, last tenth {:.3f} ms/token, peak memory {} then {}\n",
-               pace.first * 1e3, pace.last * 1e3, human_bytes(before), human_bytes(cli::peak_memory()));
+    fmt::print(
+        stderr,
+        "\nfirst tenth {:.3f} ms/token, last tenth {:.3f} ms/token, peak memory {} then {}\n",
+        pace.first * 1e3, pace.last * 1e3, human_bytes(before), human_bytes(cli::peak_memory()));
   }
 }

@@ -1,6 +1,7 @@
 // rondo info: what a model costs, beside what its paper prints.
 #include <fmt/format.h>
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "cli/engine/session.h"
@@ -25,7 +26,7 @@ nlohmann::json paper_json(const ZooEntry& entry) {
   nlohmann::json paper = {{"paper", entry.paper}, {"row", entry.row}};
   if (f.parameters > 0) {
     paper[f.without_embeddings ? "parameters_without_embeddings" : "parameters"] =
-        static_cast<int64_t>(f.parameters + 0.5);
+        std::llround(f.parameters);
     paper["exact"] = f.exact;
   }
   if (f.multiply_adds > 0) {
@@ -61,8 +62,8 @@ void print_paper(const ZooEntry& entry) {
   const PaperFigures& f = entry.figures;
   fmt::print("\n{}, {}\n", entry.paper, entry.row);
   if (f.parameters > 0) {
-    const std::string count = f.exact ? with_commas(static_cast<int64_t>(f.parameters))
-                                      : si_count(f.parameters);
+    const std::string count =
+        f.exact ? with_commas(static_cast<int64_t>(f.parameters)) : si_count(f.parameters);
     fmt::print("  paper: parameters{} {}\n", f.without_embeddings ? " without embeddings" : "",
                count);
   }
@@ -107,8 +108,8 @@ void rondo_engine_info(const rondo::cli::InfoOptions& options) {
   ResolvedModel model = resolve_model(options.model, options.set);
   apply_sizes(model.config, {options.image, options.classes, options.vocabulary});
   if (options.tokens != 0 && std::string(model.config.task()) == "image") {
-    throw Error(ExitCode::usage, fmt::format("--tokens does not apply to a model of kind {}",
-                                             model.config.kind()));
+    throw Error(ExitCode::usage,
+                fmt::format("--tokens does not apply to a model of kind {}", model.config.kind()));
   }
   const Cost cost = measure_cost(model.config, options.tokens);
   const ZooEntry* entry = cli::zoo_entry(options.model);

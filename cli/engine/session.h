@@ -1,4 +1,5 @@
-// What verbs of the engine share: threads at the start, the cache folder, text from a file or stdin.
+// What verbs of the engine share: threads at the start, the cache folder, text from a file or
+// stdin.
 #pragma once
 
 #include <cstdint>

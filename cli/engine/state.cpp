@@ -34,8 +34,10 @@ void tell_state(const StateOptions& options) {
   if (options.json) {
     nlohmann::json tensors = nlohmann::json::object();
     for (const auto& [name, tensor] : state.tensors()) tensors[name] = tensor.sizes().vec();
-    const nlohmann::json out = {{"model", owner},         {"rows", state.rows()},
-                                {"tokens", tokens},       {"bytes", state.bytes()},
+    const nlohmann::json out = {{"model", owner},
+                                {"rows", state.rows()},
+                                {"tokens", tokens},
+                                {"bytes", state.bytes()},
                                 {"tensors", tensors}};
     fmt::print("{}\n", out.dump(2));
     return;

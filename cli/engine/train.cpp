@@ -27,10 +27,12 @@ RunConfig experiment(const TrainOptions& options) {
 }
 
 std::unique_ptr<Task> make_task(const RunConfig& config, const std::string& cache) {
-  if (std::string(config.model.task()) == "lm") return std::make_unique<LanguageTask>(config, cache);
-  throw Error(ExitCode::bad_input,
-              fmt::format("models of kind {} cannot be trained by this version", config.model.kind()),
-              "language models can");
+  if (std::string(config.model.task()) == "lm")
+    return std::make_unique<LanguageTask>(config, cache);
+  throw Error(
+      ExitCode::bad_input,
+      fmt::format("models of kind {} cannot be trained by this version", config.model.kind()),
+      "language models can");
 }
 
 std::string duration(double seconds) {
@@ -42,8 +44,7 @@ std::string duration(double seconds) {
 void say_dry_run(const RunConfig& config, Task& task) {
   const Cost cost = measure_cost(config.model);
   const DryRun measured = dry_run(task, config);
-  const double units =
-      task.units_per_batch() * static_cast<double>(config.train.accumulate);
+  const double units = task.units_per_batch() * static_cast<double>(config.train.accumulate);
   fmt::print("parameters        {}\n", with_commas(cost.parameters));
   fmt::print("steps             {} of {} {}\n", with_commas(config.train.steps),
              with_commas(static_cast<int64_t>(units)), task.unit());
@@ -67,8 +68,9 @@ void rondo_engine_train(const rondo::cli::TrainOptions& options) {
     return cli::say_dry_run(config, *task);
   }
   const std::string stem = std::filesystem::path(options.config).stem().string();
-  RunFolder folder(options.run.empty() ? "runs/" + stem : options.run, config);
+  // First the task: what is wrong with data or model leaves no folder behind.
   const auto task = cli::make_task(config, cache);
+  RunFolder folder(options.run.empty() ? "runs/" + stem : options.run, config);
   *options.exit_code = train(*task, config, folder);
   if (*options.exit_code == 0) fmt::print("{}\n", folder.path());
 }

@@ -41,6 +41,8 @@ class ByteTokenizer : public Tokenizer {
   std::string fingerprint() const override { return hex_fingerprint(0x6279746573000001); }
 };
 
+constexpr size_t kReadBytes = size_t{1} << 20;
+
 bool is_continuation(char c) { return (static_cast<uint8_t>(c) & 0xC0) == 0x80; }
 
 // How many bytes a character that begins with `first` has, and the range its second byte must be
@@ -124,8 +126,8 @@ void read_stretches(TextReader& reader, const std::function<void(std::string_vie
   size_t filled = 0;
   bool last = false;
   while (!last) {
-    buffer.resize(filled + kMaxEncodeStretch);
-    const size_t got = reader.read(buffer.data() + filled, kMaxEncodeStretch);
+    buffer.resize(filled + kReadBytes);
+    const size_t got = reader.read(buffer.data() + filled, kReadBytes);
     filled += got;
     last = got == 0;
     const std::string_view text(buffer.data(), filled);

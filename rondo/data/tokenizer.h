@@ -61,8 +61,8 @@ class Tokenizer {
 // Error{bad_input} if it is no SentencePiece model or has no byte pieces.
 std::shared_ptr<const Tokenizer> make_tokenizer(const std::string& spec);
 
-// The longest stretch encoded in one go, in bytes.
-constexpr size_t kMaxEncodeStretch = size_t{1} << 20;
+// The longest stretch encoded in one go, in bytes. (SentencePiece takes some 300 bytes for each.)
+constexpr size_t kMaxEncodeStretch = size_t{1} << 18;
 
 // The length of the first stretch of `text` that is encoded by itself: to the end of the first
 // line; of a longer line, kMaxEncodeStretch bytes, or up to 3 fewer so as not to cut a UTF-8

@@ -8,7 +8,9 @@
 
 #include <algorithm>
 #include <array>
+#include <mutex>
 #include <unordered_map>
+#include <utility>
 
 #include "rondo/base/error.h"
 #include "rondo/base/files.h"
@@ -37,6 +39,10 @@ constexpr std::string_view kIdentityNormalizer(
     "\x20\x00"   // field 4
     "\x28\x01",  // field 5
     20);
+
+// Words that are remembered once encoded: some 10 MB of them, and none that is unlikely to return.
+constexpr size_t kMaxKnownWords = size_t{1} << 16;
+constexpr size_t kMaxKnownBytes = 32;
 
 [[noreturn]] void fail_model(const std::string& path, const std::string& what) {
   throw Error(ExitCode::bad_input, fmt::format("{}: {}", path, what),
@@ -68,7 +74,9 @@ class SentencePieceTokenizer : public Tokenizer {
   std::vector<int32_t> encode(std::string_view text) const override {
     std::vector<int32_t> tokens;
     tokens.reserve(text.size() / 4 + 8);
-    KnownWords known;
+    const std::unique_lock<std::mutex> lock(known_mutex_, std::try_to_lock);
+    KnownWords own;  // for whoever finds the shared one in use
+    KnownWords& known = lock ? known_ : own;
     while (!text.empty()) {
       const size_t length = encode_cut(text, true);
       encode_stretch(text.substr(0, length), known, tokens);
@@ -88,7 +96,7 @@ class SentencePieceTokenizer : public Tokenizer {
   }
 
  private:
-  using KnownWords = std::unordered_map<std::string_view, std::vector<int32_t>>;
+  using KnownWords = std::unordered_map<std::string, std::vector<int32_t>>;
 
   // What each piece stands for, and where the byte pieces and marks are.
   void read_pieces() {
@@ -177,12 +185,18 @@ class SentencePieceTokenizer : public Tokenizer {
   void encode_run(std::string_view text, KnownWords& known, std::vector<int32_t>& tokens) const {
     while (!text.empty()) {
       const size_t length = splits_at_spaces_ ? word_length(text) : text.size();
-      const auto [found, is_new] = known.try_emplace(text.substr(0, length));
-      if (is_new) {
-        found->second = encode_word(text.substr(0, length));
-      }
-      tokens.insert(tokens.end(), found->second.begin(), found->second.end());
+      const std::string_view word = text.substr(0, length);
       text.remove_prefix(length);
+      const auto found = length > kMaxKnownBytes ? known.end() : known.find(std::string(word));
+      if (found != known.end()) {
+        tokens.insert(tokens.end(), found->second.begin(), found->second.end());
+        continue;
+      }
+      std::vector<int32_t> ids = encode_word(word);
+      tokens.insert(tokens.end(), ids.begin(), ids.end());
+      if (length <= kMaxKnownBytes && known.size() < kMaxKnownWords) {
+        known.emplace(word, std::move(ids));
+      }
     }
   }
 
@@ -223,6 +237,8 @@ class SentencePieceTokenizer : public Tokenizer {
   std::array<int32_t, 256> byte_pieces_{};
   bool splits_at_spaces_ = true;  // no piece has a space after something else
   TokenMarks marks_;
+  mutable std::mutex known_mutex_;
+  mutable KnownWords known_;  // a memory of what encode_word() gave; changes no result
 };
 
 }  // namespace

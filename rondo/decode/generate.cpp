@@ -58,7 +58,8 @@ void Writer::feed(int64_t token) {
     to_steps();
     logits_ = to_vector(model_->step(at::full({1}, token, at::kLong), caches_));
   } else {
-    logits_ = to_vector(model_->forward_tokens(at::full({1, 1}, token, at::kLong), state_, Scope()));
+    logits_ =
+        to_vector(model_->forward_tokens(at::full({1, 1}, token, at::kLong), state_, Scope()));
   }
   ++position_;
 }
@@ -67,7 +68,7 @@ int64_t Writer::write(Sampler& sampler, int64_t start) {
   if (pending_ >= 0) feed(std::exchange(pending_, -1));
   if (logits_.empty()) feed(start);
   std::vector<float> scratch = logits_;
-  pending_ = sampler.sample(scratch);
+  pending_ = sampler.sample(scratch, static_cast<uint64_t>(position_));
   return pending_;
 }
 

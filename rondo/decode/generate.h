@@ -11,7 +11,9 @@ namespace rondo {
 class Writer {
  public:
   // Continues from `state` (empty: a new document).
-  Writer(std::shared_ptr<LanguageModel> model, State state = {});
+  explicit Writer(std::shared_ptr<LanguageModel> model, State state = {});
+  Writer(const Writer&) = delete;  // a copy would write into the same buffers: copy state() instead
+  Writer& operator=(const Writer&) = delete;
 
   // Reads tokens without writing: whole segments at once, the rest too.
   void read(const std::vector<int32_t>& tokens);

@@ -24,9 +24,8 @@ void Sampler::penalise(std::vector<float>& logits) const {
   }
 }
 
-int64_t Sampler::sample(std::vector<float>& logits) {
+int64_t Sampler::sample(std::vector<float>& logits, uint64_t number) {
   penalise(logits);
-  const uint64_t number = drawn_++;
   if (options_.temperature <= 0.0) {
     const auto best = std::max_element(logits.begin(), logits.end()) - logits.begin();
     remember(best);
@@ -42,8 +41,8 @@ int64_t Sampler::sample(std::vector<float>& logits) {
   };
   size_t kept = logits.size();
   if (options_.top_k > 0) kept = std::min(kept, static_cast<size_t>(options_.top_k));
-  std::partial_sort(order_.begin(), order_.begin() + static_cast<std::ptrdiff_t>(kept), order_.end(),
-                    likelier);
+  std::partial_sort(order_.begin(), order_.begin() + static_cast<std::ptrdiff_t>(kept),
+                    order_.end(), likelier);
   const double highest = logits[static_cast<size_t>(order_[0])];
   std::vector<double> weights(kept);
   double total = 0;

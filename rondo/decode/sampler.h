@@ -1,5 +1,6 @@
-// From logits to the next token: repetition penalty, temperature, top-k, top-p, and a draw that is a
-// function of (seed, number of the token) alone.
+// From logits to the next token: repetition penalty, temperature, top-k, top-p, and a draw that is
+// a function of (seed, number of the token in its document) alone: a document continued from a
+// state is the one that would have been written without a break.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +13,9 @@ struct SamplerOptions {
   double temperature = 1.0;  // 0 = always the likeliest token
   int64_t top_k = 0;         // only the k likeliest; 0 = all
   double top_p = 1.0;        // only the likeliest that together reach this probability
-  double repetition_penalty = 1.0;  // divides positive and multiplies negative logits of recent tokens
-  int64_t repetition_window = 64;   // how many tokens count as recent
+  double repetition_penalty =
+      1.0;  // divides positive and multiplies negative logits of recent tokens
+  int64_t repetition_window = 64;  // how many tokens count as recent
   uint64_t seed = 1;
 };
 
@@ -21,8 +23,8 @@ class Sampler {
  public:
   explicit Sampler(const SamplerOptions& options) : options_(options) {}
 
-  // Picks a token and remembers it. `logits` is scratch: it is changed.
-  int64_t sample(std::vector<float>& logits);
+  // Picks the document's token `number` and remembers it. `logits` is scratch: it is changed.
+  int64_t sample(std::vector<float>& logits, uint64_t number);
   // Remembers a token that was given (a prompt's) without drawing.
   void remember(int64_t token);
 
@@ -31,7 +33,6 @@ class Sampler {
 
   SamplerOptions options_;
   std::deque<int64_t> recent_;
-  uint64_t drawn_ = 0;
   std::vector<int64_t> order_;
 };
 

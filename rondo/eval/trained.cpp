@@ -29,25 +29,26 @@ TrainedLanguageModel load_language_model(const std::string& given, const std::st
   }
   const auto* config = std::get_if<LanguageModelConfig>(&resolved.config.network);
   if (config == nullptr) {
-    throw Error(ExitCode::bad_input, fmt::format("{}: expected a language model, got a model of kind {}",
-                                                 given, resolved.config.kind()));
+    throw Error(ExitCode::bad_input,
+                fmt::format("{}: expected a language model, got a model of kind {}", given,
+                            resolved.config.kind()));
   }
-  const std::string chosen = !tokenizer.empty() ? tokenizer
+  const std::string chosen = !tokenizer.empty()                ? tokenizer
                              : !trained.data.tokenizer.empty() ? trained.data.tokenizer
                                                                : "bytes";
   trained.tokenizer = make_tokenizer(chosen);
   if (trained.tokenizer->vocabulary() > config->vocabulary) {
     throw Error(ExitCode::bad_input,
-                fmt::format("tokenizer {}: expected at most {} tokens as in the model, got {}", chosen,
-                            config->vocabulary, trained.tokenizer->vocabulary()),
+                fmt::format("tokenizer {}: expected at most {} tokens as in the model, got {}",
+                            chosen, config->vocabulary, trained.tokenizer->vocabulary()),
                 "use the tokenizer the model was trained with");
   }
   trained.config = resolved.config;
   trained.model = std::make_shared<LanguageModel>(*config);
   load_weights(*trained.model, SafetensorsFile::open(file));
   trained.model->eval();
-  trained.fingerprint = fingerprint(trained.config, *trained.model) + "-" +
-                        trained.tokenizer->fingerprint();
+  trained.fingerprint =
+      fingerprint(trained.config, *trained.model) + "-" + trained.tokenizer->fingerprint();
   return trained;
 }
 

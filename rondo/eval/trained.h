@@ -15,8 +15,8 @@ struct TrainedLanguageModel {
   std::string fingerprint;  // of model and tokenizer: whose states these are
 };
 
-// `given`: a run folder or a model file. `tokenizer`: overrides the run's; "" = the run's, or bytes.
-// Error{bad_input} if it is neither, or not a language model.
+// `given`: a run folder or a model file. `tokenizer`: overrides the run's; "" = the run's, or
+// bytes. Error{bad_input} if it is neither, or not a language model.
 TrainedLanguageModel load_language_model(const std::string& given, const std::string& tokenizer);
 
 }  // namespace rondo

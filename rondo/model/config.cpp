@@ -34,8 +34,7 @@ ModelConfig default_of_kind(const std::string& kind, const std::string& where) {
   if (kind == "vision") return {VisionConfig{}};
   if (kind == "pyramid") return {PyramidConfig{}};
   if (kind == "language-model") return {LanguageModelConfig{}};
-  throw Error(ExitCode::bad_input,
-              fmt::format("{}: unknown kind of network '{}'", where, kind),
+  throw Error(ExitCode::bad_input, fmt::format("{}: unknown kind of network '{}'", where, kind),
               fmt::format("choose one of {}; {}", fmt::join(kind_names(), ", "),
                           did_you_mean(kind, kind_names())));
 }
@@ -54,11 +53,11 @@ ModelConfig starting_point(const ConfigTable& table) {
     return config;
   }
   if (!kind.has_value()) {
-    throw Error(ExitCode::bad_input,
-                fmt::format("{}: missing", table.where("model.kind")),
-                fmt::format("say which network it is, one of {}, or model.base = a name that 'rondo "
-                            "models' lists",
-                            fmt::join(kind_names(), ", ")));
+    throw Error(
+        ExitCode::bad_input, fmt::format("{}: missing", table.where("model.kind")),
+        fmt::format("say which network it is, one of {}, or model.base = a name that 'rondo "
+                    "models' lists",
+                    fmt::join(kind_names(), ", ")));
   }
   return default_of_kind(*kind, table.where("model.kind"));
 }
@@ -70,8 +69,11 @@ const char* ModelConfig::task() const { return kKinds[network.index()].task; }
 
 ModelConfig read_model_config(const ConfigTable& table) {
   ModelConfig config = starting_point(table);
-  std::visit([&](auto& network) { read_config(table, "model", network, {"kind", "base"}); },
-             config.network);
+  std::visit(
+      [&](auto& network) {
+        read_config(table, "model", network, {"kind", "base"});
+      },
+      config.network);
   check_model_config(config, table.source_name());
   return config;
 }
@@ -94,8 +96,8 @@ std::vector<FieldHelp> model_config_help(const std::string& kind) {
 
 void apply_sizes(ModelConfig& config, const SizeOverrides& sizes) {
   const auto refuse = [&](const char* option) {
-    throw Error(ExitCode::usage, fmt::format("{} does not apply to a model of kind {}", option,
-                                             config.kind()));
+    throw Error(ExitCode::usage,
+                fmt::format("{} does not apply to a model of kind {}", option, config.kind()));
   };
   if (sizes.image != 0 || sizes.classes != 0) {
     const auto set = [&](auto& c) {

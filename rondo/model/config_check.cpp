@@ -29,8 +29,7 @@ class Checker {
     const bool sliced = std::any_of(groups.begin(), groups.end(), [](const auto& row) {
       return std::any_of(row.begin(), row.end(), [](int64_t g) { return g != 1; });
     });
-    require(!sliced, fmt::format("model.depth.recursive.groups: {}", why),
-            "leave groups out here");
+    require(!sliced, fmt::format("model.depth.recursive.groups: {}", why), "leave groups out here");
   }
 
   void groups_divide(int64_t tokens, int64_t groups, const std::string& place) const {
@@ -53,10 +52,10 @@ class Checker {
   }
 
   void check(const VisionConfig& c) const {
-    require(c.image % c.patch == 0,
-            fmt::format("model.image: expected a multiple of the patch {}, got {}", c.patch,
-                        c.image),
-            "choose another image size or patch");
+    require(
+        c.image % c.patch == 0,
+        fmt::format("model.image: expected a multiple of the patch {}, got {}", c.patch, c.image),
+        "choose another image size or patch");
     if (c.mixing == "attention") heads_divide(c.width, c.heads, "model.heads");
     require(c.mixing == "attention" || c.depth.scheme == "vanilla" || c.depth.scheme == "recursive",
             fmt::format("model.depth.scheme: '{}' has no meaning with model.mixing = feed-forward",
@@ -116,7 +115,8 @@ class Checker {
     if (c.time.recurrent()) {
       require(!c.time.recurrent_layers.empty(), "model.time.recurrent_layers: expected a layer",
               "name at least one layer, counted from 1");
-      for (const int64_t layer : c.time.recurrent_layers) in_stack(layer, levels, "recurrent_layers");
+      for (const int64_t layer : c.time.recurrent_layers)
+        in_stack(layer, levels, "recurrent_layers");
     }
     if (c.time.kind == "memorizing") in_stack(c.time.memory_layer, levels, "memory_layer");
     require(c.time.segment % c.time.window == 0 || c.time.kind == "none",
@@ -143,8 +143,9 @@ class Checker {
     for (int64_t s = 0; s < c.stages(); ++s) {
       const int64_t tokens = side * side + (c.class_token ? 1 : 0);
       for (int64_t loop = 0; loop < c.depth.recursive.loops_of(s); ++loop) {
-        groups_divide(tokens, c.depth.recursive.groups_of(s, loop),
-                      fmt::format("model.depth.recursive.groups, stage {}, loop {}", s + 1, loop + 1));
+        groups_divide(
+            tokens, c.depth.recursive.groups_of(s, loop),
+            fmt::format("model.depth.recursive.groups, stage {}, loop {}", s + 1, loop + 1));
       }
       side = (side + 1) / 2;
     }

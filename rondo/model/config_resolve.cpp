@@ -18,8 +18,8 @@ ConfigTable table_of_model_file(const std::string& path) {
   const auto found = file.metadata().find(kModelConfigKey);
   if (found == file.metadata().end()) {
     throw Error(ExitCode::bad_input,
-                fmt::format("{}: holds weights but no configuration (metadata '{}' is missing)", path,
-                            kModelConfigKey),
+                fmt::format("{}: holds weights but no configuration (metadata '{}' is missing)",
+                            path, kModelConfigKey),
                 "name the model and pass this file with --weights");
   }
   return ConfigTable::from_string(found->second, path + " (configuration)");

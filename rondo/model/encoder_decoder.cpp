@@ -55,14 +55,16 @@ Tensor not_padding(const Tensor& tokens, int64_t padding) {
 
 EncoderDecoder::EncoderDecoder(const EncoderDecoderConfig& config) : config_(config) {
   const EncoderDecoderConfig& c = config_;
-  nn::Law law = fairseq(c) ? nn::normal(1.0 / std::sqrt(static_cast<double>(c.width))) : nn::normal(1.0);
+  nn::Law law =
+      fairseq(c) ? nn::normal(1.0 / std::sqrt(static_cast<double>(c.width))) : nn::normal(1.0);
   law.zero_row = c.padding;
   source_embedding_ = parameter("source_embedding", {c.source_vocabulary, c.width}, law);
   target_embedding_ = parameter("target_embedding", {c.target_vocabulary, c.width}, law);
   encoder_ = register_module("encoder", make_stack(false));
   decoder_ = register_module("decoder", make_stack(true));
   if (!fairseq(c)) {
-    head_ = register_module("head", std::make_shared<nn::Linear>(c.width, c.target_vocabulary, true));
+    head_ =
+        register_module("head", std::make_shared<nn::Linear>(c.width, c.target_vocabulary, true));
   }
 }
 
@@ -83,8 +85,8 @@ Tensor EncoderDecoder::embed(const Tensor& table, const Tensor& tokens, int64_t 
   Tensor x = nn::embed(table, tokens, c.padding);  // [B, T, D]
   if (fairseq(c)) {
     // Tokens are numbered from padding + 1; padding itself keeps the zero vector.
-    const Tensor numbers = at::arange(first, first + tokens.size(1), at::kLong).unsqueeze(0) +
-                           (c.padding + 1);
+    const Tensor numbers =
+        at::arange(first, first + tokens.size(1), at::kLong).unsqueeze(0) + (c.padding + 1);
     x = x * std::sqrt(static_cast<double>(c.width));
     const Tensor p = nn::split_sinusoidal_positions(numbers, c.width, x.options());
     x = x + (tokens.is_meta() ? p : p * tokens.ne(c.padding).unsqueeze(-1).to(x.scalar_type()));

@@ -18,8 +18,8 @@ class EncoderDecoder : public Network {
 
   // source [B, S] → a state that holds the encoded source, ready for the first target tokens.
   State encode(const Tensor& source, const Scope& scope);
-  // The next target tokens [B, T] → logits [B, T, V]; `state` moves on. Whole, in pieces or token by
-  // token: the same result.
+  // The next target tokens [B, T] → logits [B, T, V]; `state` moves on. Whole, in pieces or token
+  // by token: the same result.
   Tensor decode(const Tensor& target, State& state, const Scope& scope);
 
   const EncoderDecoderConfig& config() const { return config_; }

@@ -82,8 +82,8 @@ class Matching {
     if (extra.kind == Extra::Kind::table) return;
     const TensorEntry* first = file_.find(extra.of);
     if (first != nullptr && !tensor_view(file_, *entry).equal(tensor_view(file_, *first))) {
-      problems_.push_back(fmt::format("{}: differs from {}, with which it is shared", extra.name,
-                                      extra.of));
+      problems_.push_back(
+          fmt::format("{}: differs from {}, with which it is shared", extra.name, extra.of));
     }
   }
 
@@ -111,8 +111,7 @@ void import_weights(Network& network, const SafetensorsFile& file, const Layout&
   if (!matching.problems().empty()) {
     throw Error(ExitCode::bad_input,
                 fmt::format("{}: {} tensors do not match the model:\n    {}", file.path(),
-                            matching.problems().size(),
-                            fmt::join(matching.problems(), "\n    ")),
+                            matching.problems().size(), fmt::join(matching.problems(), "\n    ")),
                 "check --from and --config; every tensor of the file must have its place");
   }
   const at::NoGradGuard no_grad;

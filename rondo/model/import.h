@@ -35,12 +35,12 @@ class Layout {
   virtual std::vector<Extra> extras() const { return {}; }
 };
 
-// program: "ringformer", "sret", "meliad" or "deit". Error{usage} for another, Error{bad_input} if it
-// has no model of this configuration.
+// program: "ringformer", "sret", "meliad" or "deit". Error{usage} for another, Error{bad_input} if
+// it has no model of this configuration.
 std::unique_ptr<Layout> make_layout(const std::string& program, const ModelConfig& config);
 
-// Fills `network` from `file`. Error{bad_input} listing every missing, unknown and misshapen tensor;
-// nothing is changed then.
+// Fills `network` from `file`. Error{bad_input} listing every missing, unknown and misshapen
+// tensor; nothing is changed then.
 void import_weights(Network& network, const SafetensorsFile& file, const Layout& layout);
 
 // "stack.norm.3.weight" → {"stack", "norm", "3", "weight"}; `at` past the end gives "".

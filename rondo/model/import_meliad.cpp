@@ -1,4 +1,5 @@
-// The names of meliad, the Block-Recurrent Transformer authors' program. Dense kernels are [in, out].
+// The names of meliad, the Block-Recurrent Transformer authors' program. Dense kernels are [in,
+// out].
 #include <fmt/format.h>
 
 #include <map>
@@ -63,8 +64,8 @@ class MeliadLayout : public Layout {
     if (p[0] == "norm") return plain("decoder/final_layernorm/scale");
     if (p[1] == "norm") {
       const NormOwner owner = norm_owner(plan_, p.number(2));
-      const char* norm = owner.role == NormOwner::Role::mixing ? "_kvq/pre_attn_layernorm"
-                                                                : "pre_ffn_layernorm";
+      const char* norm =
+          owner.role == NormOwner::Role::mixing ? "_kvq/pre_attn_layernorm" : "pre_ffn_layernorm";
       return plain(fmt::format("{}/tbase/{}/scale", layer(owner.level), norm));
     }
     const std::string at = layer(p.number(2));

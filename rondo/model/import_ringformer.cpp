@@ -50,9 +50,9 @@ class VisionLayout : public Layout {
       return level_row(fmt::format("{}lev_embed_FF_{}", encoder, part_suffix(p[4])), p.number(2));
     }
     if (p[1] == "signal") {
-      return level_row(fmt::format("{}ATTN_lev_embed_{}_{}", encoder, signal_letter(p[3]),
-                                   part_suffix(p[4])),
-                       p.number(2));
+      return level_row(
+          fmt::format("{}ATTN_lev_embed_{}_{}", encoder, signal_letter(p[3]), part_suffix(p[4])),
+          p.number(2));
     }
     return {};
   }
@@ -111,7 +111,8 @@ class TranslationLayout : public Layout {
       const char* attention = p[1] == "cross" ? "enc_dec_attention"
                               : decoder       ? "masked_self_attention"
                                               : "self_attention";
-      return named(fmt::format("{}{}.{}.{}.{}", side, layers(decoder, index), attention, map, p[5]));
+      return named(
+          fmt::format("{}{}.{}.{}.{}", side, layers(decoder, index), attention, map, p[5]));
     }
     if (p[1] == "feed_forward") {
       const std::string owner = scheme_ == "one-wide" ? "FFN" : layers(decoder, index);
@@ -163,10 +164,11 @@ class TranslationLayout : public Layout {
 
 void refuse_unpublished(const DepthConfig& depth) {
   if (depth.scheme != "recursive" && !(depth.scheme == "ring" && depth.ring.full_rank)) return;
-  throw Error(ExitCode::bad_input,
-              "import from ringformer: the authors' program has no such model (recursive, or full-rank "
-              "signals)",
-              "schemes vanilla, universal, one-wide and ring with low-rank signals can be imported");
+  throw Error(
+      ExitCode::bad_input,
+      "import from ringformer: the authors' program has no such model (recursive, or full-rank "
+      "signals)",
+      "schemes vanilla, universal, one-wide and ring with low-rank signals can be imported");
 }
 
 }  // namespace

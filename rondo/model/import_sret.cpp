@@ -9,7 +9,8 @@
 namespace rondo {
 namespace {
 
-// Tensors inside a block, by our name below the stack: {"mixing", k, "projections", "query", "weight"}.
+// Tensors inside a block, by our name below the stack: {"mixing", k, "projections", "query",
+// "weight"}.
 Source block_source(const NameParts& p, size_t at, const std::string& block) {
   const std::string leaf = p.last();
   if (p[at] == "mixing") {
@@ -25,8 +26,9 @@ Source block_source(const NameParts& p, size_t at, const std::string& block) {
   if (p[at] == "residual") {
     // Odd coefficients scale the identity, even ones the branch; attention first.
     const char* format = "{}.coefficient{}.bias";
-    return leaf == "identity" ? Source{{fmt::format(format, block, 1), fmt::format(format, block, 3)}}
-                              : Source{{fmt::format(format, block, 2), fmt::format(format, block, 4)}};
+    return leaf == "identity"
+               ? Source{{fmt::format(format, block, 1), fmt::format(format, block, 3)}}
+               : Source{{fmt::format(format, block, 2), fmt::format(format, block, 4)}};
   }
   return {};
 }
@@ -64,16 +66,16 @@ class PyramidLayout : public Layout {
   std::vector<Extra> extras() const override {
     std::vector<Extra> aliases;
     static constexpr const char* kTensors[] = {
-        "norm1.weight",     "norm1.bias",        "norm2.weight",      "norm2.bias",
-        "attn.qkv.weight",  "attn.qkv.bias",     "attn.proj.weight",  "attn.proj.bias",
-        "mlp.fc1.weight",   "mlp.fc1.bias",      "mlp.fc2.weight",    "mlp.fc2.bias",
+        "norm1.weight",      "norm1.bias",        "norm2.weight",      "norm2.bias",
+        "attn.qkv.weight",   "attn.qkv.bias",     "attn.proj.weight",  "attn.proj.bias",
+        "mlp.fc1.weight",    "mlp.fc1.bias",      "mlp.fc2.weight",    "mlp.fc2.bias",
         "coefficient1.bias", "coefficient2.bias", "coefficient3.bias", "coefficient4.bias"};
     for (int64_t s = 0; s < config_.stages(); ++s) {
       for (int64_t k = 0; k < config_.depth.recursive.blocks_of(s); ++k) {
         for (int64_t l = 1; l < config_.depth.recursive.loops_of(s); ++l) {
           for (const char* tensor : kTensors) {
-            aliases.push_back({block(s, k, l) + "." + tensor, Extra::Kind::alias,
-                               block(s, k, 0) + "." + tensor});
+            aliases.push_back(
+                {block(s, k, l) + "." + tensor, Extra::Kind::alias, block(s, k, 0) + "." + tensor});
           }
         }
       }

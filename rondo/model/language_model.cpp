@@ -64,8 +64,8 @@ LanguageModel::LanguageModel(const LanguageModelConfig& config)
   stack_ = register_module(
       "stack", std::make_shared<Stack>(stack_options(config_), plan_,
                                        [this](int64_t index) { return make_mixing(index); }));
-  norm_ = register_module(
-      "norm", std::make_shared<nn::Norm>(nn::NormKind::rms, config_.width, kEpsilon));
+  norm_ = register_module("norm",
+                          std::make_shared<nn::Norm>(nn::NormKind::rms, config_.width, kEpsilon));
 }
 
 std::shared_ptr<TokenMixing> LanguageModel::make_mixing(int64_t index) const {
@@ -108,7 +108,8 @@ void LanguageModel::check_state(const State& state, int64_t rows) const {
     const Shape shape = tensor.sizes().vec();
     const auto ends = [&n = name](const char* end) {
       const std::string suffix(end);
-      return n.size() >= suffix.size() && n.compare(n.size() - suffix.size(), suffix.size(), suffix) == 0;
+      return n.size() >= suffix.size() &&
+             n.compare(n.size() - suffix.size(), suffix.size(), suffix) == 0;
     };
     bool fits = shape.size() == 1;  // position, fresh, memory.filled
     if (ends(".state")) fits = shape == Shape{rows, config_.time.states, config_.width};
@@ -118,7 +119,8 @@ void LanguageModel::check_state(const State& state, int64_t rows) const {
              (shape[1] >= config_.time.window || ends("memory.keys") || ends("memory.values"));
       if (config_.time.kind == "none") fits = shape.size() == 4;
     }
-    if (!fits || shape[0] != rows) refuse(fmt::format("{}: unexpected shape [{}]", name, fmt::join(shape, ", ")));
+    if (!fits || shape[0] != rows)
+      refuse(fmt::format("{}: unexpected shape [{}]", name, fmt::join(shape, ", ")));
   }
 }
 
@@ -129,7 +131,8 @@ Tensor LanguageModel::begin(State& state, int64_t rows) const {
   if (fresh.defined() && fresh.any().item<bool>()) {
     const State before = state;
     for (const auto& [name, tensor] : before.tensors()) {
-      if (name != "fresh") state.set(name, start_rows(fresh, at::zeros({}, tensor.options()), tensor));
+      if (name != "fresh")
+        state.set(name, start_rows(fresh, at::zeros({}, tensor.options()), tensor));
     }
     for (int64_t i = 0; i < plan_.size(); ++i) {
       if (!config_.time.recurrent_at(i) || !before.has(level_key(i, "state"))) continue;
@@ -146,11 +149,12 @@ int64_t LanguageModel::behind(const Tensor& position) const {
   const int64_t first = position.min().item<int64_t>();
   const bool blocks = config_.time.recurrent() || config_.time.kind == "memorizing";
   if (blocks && position.sub(first).remainder(config_.time.window).any().item<bool>()) {
-    throw Error(ExitCode::bad_input,
-                fmt::format("reset: rows may begin a new document only between blocks of {} tokens, "
-                            "unless all rows do",
-                            config_.time.window),
-                "read each document in segments that are multiples of the window");
+    throw Error(
+        ExitCode::bad_input,
+        fmt::format("reset: rows may begin a new document only between blocks of {} tokens, "
+                    "unless all rows do",
+                    config_.time.window),
+        "read each document in segments that are multiples of the window");
   }
   return first;
 }
@@ -159,8 +163,7 @@ int64_t LanguageModel::behind(const Tensor& position) const {
 // level as they were at the block's start.
 Tensor LanguageModel::forward_by_blocks(const Tensor& x, Call& call, const Scope& scope) {
   const int64_t source = feedback_level();
-  const auto& recurrent =
-      dynamic_cast<const BlockRecurrentAttention&>(window_attention(source));
+  const auto& recurrent = dynamic_cast<const BlockRecurrentAttention&>(window_attention(source));
   const int64_t window = config_.time.window;
   const Tensor positions = call.positions;
   std::vector<Tensor> outputs;
@@ -191,7 +194,7 @@ Tensor LanguageModel::forward_tokens(const Tensor& tokens, State& state, const S
 
   const Tensor x = nn::embed(embedding_, tokens);  // [B, N, D]
   const Tensor y = config_.time.kind == "feedback" ? forward_by_blocks(x, call, scope / "stack")
-                                             : stack_->forward(x, call, scope / "stack");
+                                                   : stack_->forward(x, call, scope / "stack");
   state.set("position", (position + count).squeeze(1));
   state = state.detach();
   return finish(y, scope);

@@ -22,7 +22,8 @@ class LanguageModel : public Network {
   // token, cut off from the gradient. Any N: a document may be read whole, in pieces or token by
   // token with the same result. Rows marked by State::reset() begin a new document; unless all rows
   // do, that is possible only between blocks of W tokens.
-  // `zero_states`: tokens read zeros in place of recurrent states (to measure what those are worth).
+  // `zero_states`: tokens read zeros in place of recurrent states (to measure what those are
+  // worth).
   Tensor forward_tokens(const Tensor& tokens, State& state, const Scope& scope,
                         bool zero_states = false);
 

@@ -54,8 +54,9 @@ Tensor require_input(const NamedTensors& inputs, const std::string& name, at::Sc
                      int64_t rank) {
   const auto found = inputs.find(name);
   if (found == inputs.end()) {
-    throw Error(ExitCode::bad_input, fmt::format("inputs: tensor '{}' is missing", name),
-                "images take 'images'; translation 'source' and 'target'; language models 'tokens'");
+    throw Error(
+        ExitCode::bad_input, fmt::format("inputs: tensor '{}' is missing", name),
+        "images take 'images'; translation 'source' and 'target'; language models 'tokens'");
   }
   const Tensor& t = found->second;
   if (t.scalar_type() != type || (rank >= 0 && t.dim() != rank)) {
@@ -81,8 +82,8 @@ Tensor require_tokens(const NamedTensors& inputs, const std::string& name, int64
   const int64_t high = tokens.max().item<int64_t>();
   if (low < 0 || high >= vocabulary) {
     throw Error(ExitCode::bad_input,
-                fmt::format("inputs: {}: expected tokens from 0 to {}, got {}", name, vocabulary - 1,
-                            low < 0 ? low : high),
+                fmt::format("inputs: {}: expected tokens from 0 to {}, got {}", name,
+                            vocabulary - 1, low < 0 ? low : high),
                 "the vocabulary of the data and of the model differ");
   }
   return tokens;
@@ -92,8 +93,7 @@ Tensor require_images(const NamedTensors& inputs, int64_t side) {
   const auto found = inputs.find("images");
   const bool is_double =
       found != inputs.end() && found->second.scalar_type() == at::kDouble;  // gradient checks
-  const Tensor images =
-      require_input(inputs, "images", is_double ? at::kDouble : at::kFloat, 4);
+  const Tensor images = require_input(inputs, "images", is_double ? at::kDouble : at::kFloat, 4);
   if (images.size(1) != 3 || images.size(2) != side || images.size(3) != side) {
     throw Error(ExitCode::bad_input,
                 fmt::format("inputs: images: expected [B, 3, {}, {}], got [{}]", side, side,
@@ -107,6 +107,13 @@ LossSum sum_cross_entropy(const Tensor& logits, const Tensor& labels, int64_t ig
                           double smoothing) {
   const int64_t classes = logits.size(-1);
   const Tensor flat = labels.reshape({-1});
+  if (flat.numel() * classes != logits.numel()) {
+    Shape expected = logits.sizes().vec();
+    expected.pop_back();
+    throw Error(ExitCode::bad_input,
+                fmt::format("inputs: labels: expected [{}], one for each row of logits, got [{}]",
+                            fmt::join(expected, ", "), fmt::join(labels.sizes().vec(), ", ")));
+  }
   const Tensor scored = flat.ge(0).logical_and(flat.ne(ignored));
   if (flat.numel() > 0 && flat.max().item<int64_t>() >= classes) {
     throw Error(ExitCode::bad_input,

@@ -12,14 +12,14 @@ namespace rondo {
 
 class Network : public nn::Module {
  public:
-  // Images: `images` [B, 3, H, W] (and `permutation.0`, ... in order of use) → `logits` [B, classes].
-  // Translation: `source` [B, S], `target` [B, T] → `logits` [B, T, V].
-  // Language models: `tokens` [B, N], optional `reset` [B] → `logits` [B, N, V]; `state` is carried.
+  // Images: `images` [B, 3, H, W] (and `permutation.0`, ... in order of use) → `logits` [B,
+  // classes]. Translation: `source` [B, S], `target` [B, T] → `logits` [B, T, V]. Language models:
+  // `tokens` [B, N], optional `reset` [B] → `logits` [B, N, V]; `state` is carried.
   // Error{bad_input} when a tensor is missing or has the wrong type, shape or values.
   virtual NamedTensors forward(const NamedTensors& inputs, State& state, const Scope& scope) = 0;
 
-  // The mean cross-entropy of `outputs` against inputs["labels"], which stand beside the logits they
-  // judge. Labels below zero (and padding, in translation) are not scored.
+  // The mean cross-entropy of `outputs` against inputs["labels"], which stand beside the logits
+  // they judge. Labels below zero (and padding, in translation) are not scored.
   virtual Tensor loss(const NamedTensors& inputs, const NamedTensors& outputs) const = 0;
 
   // Inputs without memory, of one example, to count multiply-adds with. `tokens`: length of a

@@ -28,12 +28,11 @@ std::shared_ptr<Stack> make_stage(const PyramidConfig& c, int64_t stage, DepthPl
   o.feed_forward_dropout = c.dropout;
   o.recursive = c.depth.recursive;
   SelfAttentionOptions attention;
-  attention.shape = {width, heads, width / heads, /*bias=*/true, nn::torch_laws(width),
-                     nn::torch_laws(width)};
+  attention.shape = {
+      width, heads, width / heads, /*bias=*/true, nn::torch_laws(width), nn::torch_laws(width)};
   attention.permutation = c.depth.recursive.permutation;
-  return std::make_shared<Stack>(o, std::move(plan), [&](int64_t) {
-    return std::make_shared<SelfAttention>(attention);
-  });
+  return std::make_shared<Stack>(
+      o, std::move(plan), [&](int64_t) { return std::make_shared<SelfAttention>(attention); });
 }
 
 }  // namespace
@@ -97,8 +96,8 @@ Pyramid::Pyramid(const PyramidConfig& config) : config_(config) {
     if (c.class_token) token_pools_->add(std::make_shared<nn::Linear>(in, out, true));
   }
   const int64_t last = c.widths.back();
-  norm_ = register_module(
-      "norm", std::make_shared<nn::Norm>(nn::NormKind::layer, last, kPyramidEpsilon));
+  norm_ = register_module("norm",
+                          std::make_shared<nn::Norm>(nn::NormKind::layer, last, kPyramidEpsilon));
   head_ = register_module("head", std::make_shared<nn::Linear>(last, c.classes, true));
 }
 
@@ -156,8 +155,7 @@ NamedTensors Pyramid::forward(const NamedTensors& inputs, State& /*state*/, cons
   Tensor x = stem_->forward(images, scope / "stem");
   (scope / "stem").record("map", x);
   x = nn::dropout(x + positions_, config_.dropout, is_training());
-  Permutations permutations =
-      image_permutations(inputs, config_.depth.recursive, is_training());
+  Permutations permutations = image_permutations(inputs, config_.depth.recursive, is_training());
   Call call;
   call.permutations = &permutations;
   NamedTensors outputs = {{"logits", run(x, false, call, scope)}};

@@ -47,8 +47,8 @@ std::shared_ptr<TokenMixing> vision_mixing(const VisionConfig& c) {
     return std::make_shared<TokenFeedForward>(patch_count(c), c.token_hidden);
   }
   SelfAttentionOptions o;
-  o.shape = {c.width, c.heads, c.width / c.heads, /*bias=*/true, attention_laws(c),
-             attention_laws(c)};
+  o.shape = {c.width,       c.heads,           c.width / c.heads,
+             /*bias=*/true, attention_laws(c), attention_laws(c)};
   o.permutation = c.depth.recursive.permutation;
   return std::make_shared<SelfAttention>(o);
 }
@@ -63,26 +63,26 @@ DepthPlan vision_plan(const VisionConfig& c) {
 
 Vision::Vision(const VisionConfig& config) : config_(config) {
   const VisionConfig& c = config_;
-  patches_ = register_module("patches", std::make_shared<nn::Conv2d>(
-                                            3, c.width, c.patch, nn::Convolution{c.patch, 0, 1}));
+  patches_ = register_module(
+      "patches", std::make_shared<nn::Conv2d>(3, c.width, c.patch, nn::Convolution{c.patch, 0, 1}));
   const bool deit = deit_init(c);
   if (c.pool == "class") {
-    class_token_ = parameter("class_token", {1, 1, c.width},
-                             deit ? nn::normal(0.02) : nn::constant(0.0));
+    class_token_ =
+        parameter("class_token", {1, 1, c.width}, deit ? nn::normal(0.02) : nn::constant(0.0));
   }
   const int64_t tokens = patch_count(c) + (c.pool == "class" ? 1 : 0);
   if (c.positions == "learned") {
     positions_ = parameter("positions", {1, tokens, c.width}, nn::normal(0.02));
   }
-  stack_ = register_module(
-      "stack", std::make_shared<Stack>(vision_stack_options(c), vision_plan(c),
-                                       [&c](int64_t) { return vision_mixing(c); }));
-  norm_ = register_module(
-      "norm", std::make_shared<nn::Norm>(nn::NormKind::layer, c.width, kFinalEpsilon));
+  stack_ =
+      register_module("stack", std::make_shared<Stack>(vision_stack_options(c), vision_plan(c),
+                                                       [&c](int64_t) { return vision_mixing(c); }));
+  norm_ = register_module("norm",
+                          std::make_shared<nn::Norm>(nn::NormKind::layer, c.width, kFinalEpsilon));
   const nn::LinearLaws head_laws =
       deit ? nn::LinearLaws{nn::normal(0.02), nn::constant(0.0)} : nn::torch_laws(c.width);
-  head_ = register_module("head",
-                          std::make_shared<nn::Linear>(c.width, c.classes, true, head_laws));
+  head_ =
+      register_module("head", std::make_shared<nn::Linear>(c.width, c.classes, true, head_laws));
 }
 
 Tensor Vision::embed_patches(const Tensor& images, const Scope& scope) {
@@ -107,15 +107,13 @@ Tensor Vision::classify(const Tensor& x, const Scope& scope) const {
 NamedTensors Vision::forward(const NamedTensors& inputs, State& /*state*/, const Scope& scope) {
   const Tensor x = embed_patches(require_images(inputs, config_.image), scope);
   scope.record("embedded", x);
-  Permutations permutations =
-      image_permutations(inputs, config_.depth.recursive, is_training());
+  Permutations permutations = image_permutations(inputs, config_.depth.recursive, is_training());
   Call call;
   call.permutations = &permutations;
   call.positions = at::arange(x.size(1), at::kLong).unsqueeze(0);  // [1, T]
   NamedTensors outputs = {{"logits", classify(stack_->forward(x, call, scope / "stack"), scope)}};
   if (config_.mixed_depth && is_training()) {
-    const Tensor y =
-        stack_->forward_plan(first_loops(stack_->plan()), x, call, scope / "shallow");
+    const Tensor y = stack_->forward_plan(first_loops(stack_->plan()), x, call, scope / "shallow");
     outputs["logits_shallow"] = classify(y, scope / "shallow");
   }
   return outputs;

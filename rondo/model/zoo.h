@@ -8,8 +8,8 @@
 
 namespace rondo {
 
-// A figure the paper prints. Counts are exact unless `digits` says to how many decimals of a million
-// they are known.
+// A figure the paper prints. Counts are exact unless `digits` says to how many decimals of a
+// million they are known.
 struct PaperFigures {
   double parameters = 0;  // 0: not printed
   bool exact = false;     // exactly this many

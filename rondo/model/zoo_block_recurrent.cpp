@@ -65,7 +65,8 @@ void add_block_recurrent(std::vector<ZooEntry>& zoo) {
   add_brt(zoo, "slide-12l", "Table 1, Slide:12L", language_model(12, "window"), 151.0);
   add_brt(zoo, "slide-13l", "Table 1, Slide:13L", language_model(13, "window"), 163.6);
   add_brt(zoo, "rec-fixed-dual", "Table 1, Rec:fixed:dual", recurrent("fixed", "dual"), 168.9);
-  add_brt(zoo, "rec-fixed-single", "Table 1, Rec:fixed:single", recurrent("fixed", "single"), 170.9);
+  add_brt(zoo, "rec-fixed-single", "Table 1, Rec:fixed:single", recurrent("fixed", "single"),
+          170.9);
   add_brt(zoo, "rec-fixed-skip", "Table 1, Rec:fixed:skip", recurrent("fixed", "skip"), 160.5);
   add_brt(zoo, "rec-lstm-dual", "Table 1, Rec:lstm:dual", recurrent("lstm", "dual"), 181.4);
   add_brt(zoo, "rec-lstm-single", "Table 1, Rec:lstm:single", recurrent("lstm", "single"), 179.3);
@@ -75,7 +76,8 @@ void add_block_recurrent(std::vector<ZooEntry>& zoo) {
   add_brt(zoo, "feedback-lstm-single", "Table 1, Feedback:lstm:single",
           recurrent("lstm", "single", "feedback"), 202.4);
   add_brt(zoo, "memorizing-32k", "Table 1, Memorizing Transformer 32k", memorizing(), 0);
-  add_brt(zoo, "slide-13l-large", "Table 2, Slide:13L:large", large(language_model(13, "window")), 327);
+  add_brt(zoo, "slide-13l-large", "Table 2, Slide:13L:large", large(language_model(13, "window")),
+          327);
   add_brt(zoo, "rec-lstm-single-large", "Table 2, Rec:lstm:single:large",
           large(recurrent("lstm", "single")), 375);
   add_brt(zoo, "rec-fixed-skip-large", "Table 2, Rec:fixed:skip:large",

@@ -133,7 +133,8 @@ void add_sret(std::vector<ZooEntry>& zoo) {
   const auto tl = sret({64, 128, 256}, {2, 4, 8}, 4.0, 1.0, 0.1);
   const auto s = sret({126, 252, 504}, {3, 6, 12}, 3.0, 2.0, 0.2);
   const auto b = sret({336, 672, 1344}, {8, 16, 32}, 3.0, 2.0, 0.2);
-  // The paper gives only 4.0 M and 0.7 G; these widths reach both with heads of 32 where 32 divides.
+  // The paper gives only 4.0 M and 0.7 G; these widths reach both with heads of 32 where 32
+  // divides.
   const auto ext = sret({48, 96, 288}, {2, 3, 9}, 2.0, 1.0, 0.1);
   const char* b_note = "the paper prints 71.2M, which its own Table 10 contradicts";
   add(zoo, "t", "Tables 4, 10: SReT-T", t, figures(4755979, true, 1.1236, true));

@@ -11,6 +11,27 @@ Tensor project(const Linear& map, const LowRank* signal, SignalPlace place, cons
   return place == SignalPlace::after ? map.forward(u, scope) + g : map.forward(u + g, scope);
 }
 
+// Low enough that exp() of it beside any real score is zero, finite so that gradients stay defined.
+constexpr double kHidden = -1e30;
+
+// What is added to scaled scores: bias · scale where visible, kHidden elsewhere. Undefined if
+// nothing.
+Tensor score_addend(const AttendOptions& options) {
+  Tensor addend = options.bias;
+  if (addend.defined() && options.scale.defined()) addend = addend * options.scale.view({-1, 1, 1});
+  if (!options.visible.defined()) return addend;
+  const Tensor hidden = options.visible.logical_not();
+  if (!addend.defined()) {
+    return at::zeros(hidden.sizes(), at::kFloat).masked_fill_(hidden, kHidden);
+  }
+  return addend.masked_fill(hidden, kHidden);
+}
+
+// Whether every query has a key to look at. Masks with a batch are taken to have rows that do not.
+bool everyone_sees(const Tensor& visible) {
+  return visible.dim() <= 2 && visible.any(-1).all().item<bool>();
+}
+
 }  // namespace
 
 Tensor split_heads(const Tensor& x, int64_t heads) {
@@ -23,11 +44,17 @@ Tensor merge_heads(const Tensor& x) {
 
 Tensor attend(const Tensor& q, const Tensor& k, const Tensor& v, const AttendOptions& options,
               bool training, const Scope& scope) {
-  Tensor scores = matmul(options.factor == 1.0 ? q : q * options.factor, k.transpose(-2, -1),
-                         scope / "scores");  // [B, H, Tq, Tk]
-  if (options.bias.defined()) scores = scores + options.bias;
-  if (options.scale.defined()) scores = scores * options.scale.view({1, -1, 1, 1});
-  const Tensor p = masked_softmax(scores, options.visible);
+  // Scale, bias and mask are small beside the scores: fold the scale into the queries and the rest
+  // into one addend, so that the scores [B, H, Tq, Tk] are passed over as rarely as possible.
+  Tensor scaled = options.factor == 1.0 ? q : q * options.factor;
+  if (options.scale.defined()) scaled = scaled * options.scale.view({1, -1, 1, 1});
+  Tensor scores = matmul(scaled, k.transpose(-2, -1), scope / "scores");  // [B, H, Tq, Tk]
+  if (!scores.is_meta()) {
+    const Tensor addend = score_addend(options);
+    if (addend.defined()) scores = scores + addend;
+  }
+  const bool may_be_blind = options.visible.defined() && !everyone_sees(options.visible);
+  const Tensor p = softmax(scores, may_be_blind ? options.visible : Tensor());
   scope.record("probabilities", p);
   return matmul(nn::dropout(p, options.dropout, training), v, scope / "values");  // [B, H, Tq, d]
 }
@@ -35,15 +62,16 @@ Tensor attend(const Tensor& q, const Tensor& k, const Tensor& v, const AttendOpt
 Projections::Projections(const AttentionShape& shape, int64_t read) : shape_(shape) {
   const int64_t inner = shape.heads * shape.head_width;
   const auto map = [&](const char* name) {
-    return register_module(
-        name, std::make_shared<Linear>(shape.width, inner, shape.bias, shape.input));
+    return register_module(name,
+                           std::make_shared<Linear>(shape.width, inner, shape.bias, shape.input));
   };
   query_ = map("query");
   key_ = map("key");
   value_ = map("value");
   if (read == kNoOutput) return;
-  output_ = register_module("output", std::make_shared<Linear>(read == 0 ? inner : read, shape.width,
-                                                               shape.bias, shape.output));
+  output_ = register_module(
+      "output",
+      std::make_shared<Linear>(read == 0 ? inner : read, shape.width, shape.bias, shape.output));
 }
 
 Tensor Projections::query(const Tensor& u, const Tensor& x, const ProjectionSignals& signals,
@@ -54,8 +82,7 @@ Tensor Projections::query(const Tensor& u, const Tensor& x, const ProjectionSign
 
 Tensor Projections::key(const Tensor& u, const Tensor& x, const ProjectionSignals& signals,
                         const Scope& scope) const {
-  return split_heads(project(*key_, signals.key, signals.place, u, x, scope / "key"),
-                     shape_.heads);
+  return split_heads(project(*key_, signals.key, signals.place, u, x, scope / "key"), shape_.heads);
 }
 
 Tensor Projections::value(const Tensor& u, const Tensor& x, const ProjectionSignals& signals,

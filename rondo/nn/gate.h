@@ -17,7 +17,7 @@ class Gate : public Module {
   Tensor forward(const Tensor& c, const Tensor& z, const Tensor& h, const Scope& scope) const;
 
  private:
-  Tensor bias_;                          // fixed [D]
+  Tensor bias_;                             // fixed [D]
   std::shared_ptr<Linear> input_, forget_;  // lstm
 };
 

@@ -38,7 +38,8 @@ Tensor BatchNorm2d::forward(const Tensor& x, const Scope& scope) {
   scope.normalised(static_cast<double>(x.numel()));
   if (x.is_meta()) return x;
   if (is_training()) num_batches_tracked_.add_(1);
-  return at::batch_norm(as_wanted(Operation::norm, x), weight_, bias_, running_mean_, running_var_, is_training(),
+  return at::batch_norm(as_wanted(Operation::norm, x), weight_, bias_, running_mean_, running_var_,
+                        is_training(),
                         /*momentum=*/0.1, /*eps=*/1e-5, /*cudnn_enabled=*/false);
 }
 
@@ -68,10 +69,9 @@ Tensor LowRank::forward(const Tensor& x, const Scope& scope) const {
 
 FeedForward::FeedForward(const FeedForwardShape& shape, LinearLaws up, LinearLaws down)
     : shape_(shape) {
-  up_ = register_module(
-      "up", std::make_shared<Linear>(shape.width, shape.hidden, shape.bias, up));
-  down_ = register_module(
-      "down", std::make_shared<Linear>(shape.hidden, shape.width, shape.bias, down));
+  up_ = register_module("up", std::make_shared<Linear>(shape.width, shape.hidden, shape.bias, up));
+  down_ = register_module("down",
+                          std::make_shared<Linear>(shape.hidden, shape.width, shape.bias, down));
 }
 
 Tensor FeedForward::forward(const Tensor& u, const Tensor& inner, const Scope& scope) const {

@@ -36,10 +36,18 @@ void draw_truncated(Tensor& value, double deviation, const at::Generator& genera
 
 void draw(Tensor& value, const Law& law, const at::Generator& generator) {
   switch (law.kind) {
-    case Law::Kind::constant: value.fill_(law.scale); break;
-    case Law::Kind::normal: value.normal_(0.0, law.scale, generator); break;
-    case Law::Kind::uniform: value.uniform_(-law.scale, law.scale, generator); break;
-    case Law::Kind::truncated_normal: draw_truncated(value, law.scale, generator); break;
+    case Law::Kind::constant:
+      value.fill_(law.scale);
+      break;
+    case Law::Kind::normal:
+      value.normal_(0.0, law.scale, generator);
+      break;
+    case Law::Kind::uniform:
+      value.uniform_(-law.scale, law.scale, generator);
+      break;
+    case Law::Kind::truncated_normal:
+      draw_truncated(value, law.scale, generator);
+      break;
   }
   if (law.zero_row >= 0) value.select(0, law.zero_row).zero_();
 }

@@ -13,7 +13,7 @@ namespace rondo::nn {
 struct Law {
   enum class Kind { constant, normal, uniform, truncated_normal };
   Kind kind = Kind::constant;
-  double scale = 0.0;  // the constant, the standard deviation, or the bound of the interval
+  double scale = 0.0;     // the constant, the standard deviation, or the bound of the interval
   int64_t zero_row = -1;  // this row is zeroed afterwards (the padding row of an embedding)
 };
 

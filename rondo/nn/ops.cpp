@@ -6,9 +6,6 @@
 namespace rondo::nn {
 namespace {
 
-// Low enough that exp() of it beside any real score is zero, finite so that gradients stay defined.
-constexpr double kMasked = -1e30;
-
 Tensor shape_only(const Tensor& like, const Shape& shape) {
   return at::empty(shape, like.options());
 }
@@ -51,7 +48,8 @@ Tensor conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias, const C
   }
   if (x.is_meta()) return shape_only(x, out);
   const auto in = [](const Tensor& t) { return as_wanted(Operation::convolution, t); };
-  return at::conv2d(in(x), in(weight), in(bias), how.stride, how.padding, /*dilation=*/1, how.groups);
+  return at::conv2d(in(x), in(weight), in(bias), how.stride, how.padding, /*dilation=*/1,
+                    how.groups);
 }
 
 Tensor layer_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, double epsilon,
@@ -68,12 +66,10 @@ Tensor rms_norm(const Tensor& x, const Tensor& weight, double epsilon, const Sco
   return wide * at::rsqrt(wide.square().mean(-1, /*keepdim=*/true) + epsilon) * weight;
 }
 
-Tensor masked_softmax(const Tensor& given, const Tensor& visible) {
-  if (given.is_meta()) return shape_only(given, given.sizes().vec());
-  const Tensor scores = as_wanted(Operation::softmax, given);
-  if (!visible.defined()) return at::softmax(scores, -1);
-  const Tensor hidden = visible.logical_not();
-  return at::softmax(scores.masked_fill(hidden, kMasked), -1).masked_fill(hidden, 0.0);
+Tensor softmax(const Tensor& scores, const Tensor& visible) {
+  if (scores.is_meta()) return shape_only(scores, scores.sizes().vec());
+  const Tensor p = at::softmax(as_wanted(Operation::softmax, scores), -1);
+  return visible.defined() ? p.masked_fill(visible.logical_not(), 0.0) : p;
 }
 
 Tensor dropout(const Tensor& x, double rate, bool training) {

@@ -29,9 +29,10 @@ Tensor layer_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, dou
 // x / sqrt(mean(x²) + ε) · weight, in fp32 at least.
 Tensor rms_norm(const Tensor& x, const Tensor& weight, double epsilon, const Scope& scope);
 
-// Softmax over the last dimension of scores; where `visible` (broadcastable, bool, may be undefined)
-// is false the probability is exactly zero, also for a query that sees nothing at all.
-Tensor masked_softmax(const Tensor& scores, const Tensor& visible);
+// Softmax over the last dimension of scores. Where `visible` (broadcastable, bool, may be
+// undefined) is false the result is exactly zero: the scores there must already be hidden by a
+// large negative number, so this matters only for a query that sees nothing at all.
+Tensor softmax(const Tensor& scores, const Tensor& visible);
 
 // Identity unless training.
 Tensor dropout(const Tensor& x, double rate, bool training);

@@ -15,9 +15,9 @@ Tensor sinusoidal_positions(int64_t first, int64_t count, int64_t width,
                             const at::TensorOptions& options) {
   if (options.device().is_meta()) return at::empty({count, width}, options);
   const Tensor p = at::arange(first, first + count, at::kDouble).unsqueeze(1);  // [T, 1]
-  const Tensor i = at::arange(0, width, 2, at::kDouble);                       // [ceil(D/2)]
-  const Tensor angle = p / at::pow(10000.0, i / static_cast<double>(width));   // [T, ceil(D/2)]
-  const Tensor pairs = at::stack({angle.sin(), angle.cos()}, -1);              // [T, D/2, 2]
+  const Tensor i = at::arange(0, width, 2, at::kDouble);                        // [ceil(D/2)]
+  const Tensor angle = p / at::pow(10000.0, i / static_cast<double>(width));    // [T, ceil(D/2)]
+  const Tensor pairs = at::stack({angle.sin(), angle.cos()}, -1);               // [T, D/2, 2]
   return pairs.flatten(1).narrow(1, 0, width).to(options);
 }
 
@@ -28,8 +28,8 @@ Tensor split_sinusoidal_positions(const Tensor& positions, int64_t width,
   }
   const int64_t half = width / 2;
   const double step = std::log(10000.0) / static_cast<double>(half - 1);
-  const Tensor rate = at::exp(at::arange(half, at::kDouble) * -step);                // [D/2]
-  const Tensor angle = positions.to(at::kDouble).unsqueeze(-1) * rate;               // [B, T, D/2]
+  const Tensor rate = at::exp(at::arange(half, at::kDouble) * -step);   // [D/2]
+  const Tensor angle = positions.to(at::kDouble).unsqueeze(-1) * rate;  // [B, T, D/2]
   return at::cat({angle.sin(), angle.cos()}, -1).to(options);
 }
 

@@ -1,10 +1,16 @@
 // The precision table at work.
 #include "rondo/nn/precision.h"
 
+#include <cstdlib>
+
 namespace rondo::nn {
 namespace {
 
 thread_local bool mixed_precision = false;
+
+// Debian's oneDNN takes AMX tiles where the CPU has them without asking the kernel for leave, and
+// dies of it. It reads this limit at its first use, so loading our library is early enough.
+[[maybe_unused]] const int onednn_limit = setenv("DNNL_MAX_CPU_ISA", "AVX512_CORE_BF16", 0);
 
 bool wants_bf16(Operation operation) {
   for (const OperationPrecision& entry : kMixedPrecision) {
@@ -15,7 +21,9 @@ bool wants_bf16(Operation operation) {
 
 }  // namespace
 
-MixedPrecision::MixedPrecision(bool enabled) : before_(mixed_precision) { mixed_precision = enabled; }
+MixedPrecision::MixedPrecision(bool enabled) : before_(mixed_precision) {
+  mixed_precision = enabled;
+}
 MixedPrecision::~MixedPrecision() { mixed_precision = before_; }
 
 Tensor as_wanted(Operation operation, const Tensor& x) {

@@ -1,5 +1,5 @@
-// Mixed precision: fp32 master weights and residual stream, bf16 where it pays. Which operation runs
-// in what is this one table; the rest follows from torch's promotion (fp32 + bf16 = fp32).
+// Mixed precision: fp32 master weights and residual stream, bf16 where it pays. Which operation
+// runs in what is this one table; the rest follows from torch's promotion (fp32 + bf16 = fp32).
 #pragma once
 
 #include "rondo/nn/torch.h"
@@ -14,8 +14,8 @@ struct OperationPrecision {
 };
 
 constexpr OperationPrecision kMixedPrecision[] = {
-    {Operation::linear, true},  {Operation::matmul, true},   {Operation::convolution, true},
-    {Operation::norm, false},   {Operation::softmax, false}, {Operation::loss, false},
+    {Operation::linear, true}, {Operation::matmul, true},   {Operation::convolution, true},
+    {Operation::norm, false},  {Operation::softmax, false}, {Operation::loss, false},
 };
 
 // While one of these lives on this thread, operations follow the table.

@@ -8,8 +8,9 @@
 
 namespace rondo::nn {
 
-// y = first(x), keeping x only. In the backward pass again(x) is computed with a graph, must give the
-// same y, and its gradients flow into the parameters it used and into x. x must require a gradient.
+// y = first(x), keeping x only. In the backward pass again(x) is computed with a graph, must give
+// the same y, and its gradients flow into the parameters it used and into x. x must require a
+// gradient.
 using Piece = std::function<Tensor(const Tensor&)>;
 Tensor recompute_in_backward(const Tensor& x, const Piece& first, const Piece& again);
 

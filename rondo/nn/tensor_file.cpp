@@ -15,9 +15,9 @@ struct TypePair {
 };
 
 constexpr TypePair kTypes[] = {
-    {DType::f64, at::kDouble},  {DType::f32, at::kFloat}, {DType::f16, at::kHalf},
+    {DType::f64, at::kDouble},    {DType::f32, at::kFloat}, {DType::f16, at::kHalf},
     {DType::bf16, at::kBFloat16}, {DType::i64, at::kLong},  {DType::i32, at::kInt},
-    {DType::i16, at::kShort},   {DType::i8, at::kChar},   {DType::u8, at::kByte},
+    {DType::i16, at::kShort},     {DType::i8, at::kChar},   {DType::u8, at::kByte},
     {DType::boolean, at::kBool},
 };
 
@@ -91,8 +91,8 @@ void load_weights(torch::nn::Module& module, const SafetensorsFile& file) {
     if (entry == nullptr) {
       wrong.push_back(fmt::format("missing: {} {}", name, tensor.sizes().vec()));
     } else if (entry->shape != tensor.sizes().vec()) {
-      wrong.push_back(fmt::format("{}: expected shape {}, got {}", name, tensor.sizes().vec(),
-                                  entry->shape));
+      wrong.push_back(
+          fmt::format("{}: expected shape {}, got {}", name, tensor.sizes().vec(), entry->shape));
     }
   }
   for (const TensorEntry& entry : file.entries()) {

@@ -1,5 +1,6 @@
 // The one place where libtorch's headers come in: tensors, modules and autograd, nothing more.
-// torch/torch.h would cost every file twice the compile time for parts (data, jit, optim) unused here.
+// torch/torch.h would cost every file twice the compile time for parts (data, jit, optim) unused
+// here.
 #pragma once
 
 #include <ATen/ATen.h>

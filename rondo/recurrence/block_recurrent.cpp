@@ -30,7 +30,8 @@ RecurrentCell::RecurrentCell(const TimeConfig& time, const nn::AttentionShape& s
   // The authors' program squashes z only in `single`; the paper's text, in every lstm gate.
   tanh_ = time.gate_tanh == "paper" ? time.gate == "lstm" : configuration_ == "single";
 
-  norm_ = register_module("norm", std::make_shared<nn::Norm>(nn::NormKind::rms, width, kNormEpsilon));
+  norm_ =
+      register_module("norm", std::make_shared<nn::Norm>(nn::NormKind::rms, width, kNormEpsilon));
   identity_ = parameter("identity", {time.states, width}, nn::normal(1.0));
   const bool single = configuration_ == "single";
   projections_ = register_module(
@@ -41,8 +42,8 @@ RecurrentCell::RecurrentCell(const TimeConfig& time, const nn::AttentionShape& s
   scale_ = parameter("scale", {shape.heads}, nn::constant(1.0));
   token_scale_ = parameter("token_scale", {shape.heads}, nn::constant(1.0));
   if (!single) {
-    attention_gate_ =
-        register_module("attention_gate", std::make_shared<nn::Gate>(kind, width, 2 * inner, gate_bias));
+    attention_gate_ = register_module(
+        "attention_gate", std::make_shared<nn::Gate>(kind, width, 2 * inner, gate_bias));
   }
   if (configuration_ == "skip") return;
   const int64_t reads = single ? 2 * inner : width;
@@ -50,11 +51,12 @@ RecurrentCell::RecurrentCell(const TimeConfig& time, const nn::AttentionShape& s
     feed_forward_norm_ = register_module(
         "feed_forward_norm", std::make_shared<nn::Norm>(nn::NormKind::rms, width, kNormEpsilon));
   }
-  up_ = register_module("up", std::make_shared<nn::Linear>(reads, hidden, false, fan_in_laws(reads)));
+  up_ =
+      register_module("up", std::make_shared<nn::Linear>(reads, hidden, false, fan_in_laws(reads)));
   down_ = register_module("down",
                           std::make_shared<nn::Linear>(hidden, width, false, fan_in_laws(hidden)));
-  feed_forward_gate_ =
-      register_module("feed_forward_gate", std::make_shared<nn::Gate>(kind, width, hidden, gate_bias));
+  feed_forward_gate_ = register_module("feed_forward_gate",
+                                       std::make_shared<nn::Gate>(kind, width, hidden, gate_bias));
 }
 
 RecurrentCell::Read RecurrentCell::read(const Tensor& c, const Scope& scope) const {
@@ -81,10 +83,10 @@ Tensor RecurrentCell::update(const Tensor& c, const Read& r, const Tensor& keys,
   to_states.scale = scale_;
   nn::AttendOptions to_tokens;
   to_tokens.scale = token_scale_;
-  const Tensor attended = nn::merge_heads(at::cat(
-      {nn::attend(r.queries, r.keys, r.values, to_states, false, scope / "states"),
-       nn::attend(r.token_queries, keys, values, to_tokens, false, scope / "tokens")},
-      1));  // [B, S, 2·H·d]
+  const Tensor attended = nn::merge_heads(
+      at::cat({nn::attend(r.queries, r.keys, r.values, to_states, false, scope / "states"),
+               nn::attend(r.token_queries, keys, values, to_tokens, false, scope / "tokens")},
+              1));  // [B, S, 2·H·d]
   if (configuration_ == "single") return feed(attended, c, scope);
   const Tensor z = squash(projections_->output(attended, scope));
   const Tensor gated = attention_gate_->forward(c, z, attended, scope / "attention_gate");
@@ -101,8 +103,7 @@ BlockRecurrentAttention::BlockRecurrentAttention(const WindowOptions& options,
 
 Tensor BlockRecurrentAttention::state(int64_t rows, int64_t level, const Call& call) const {
   const Tensor carried = call.state->get(level_key(level, "state"));
-  return carried.defined() ? carried
-                           : initial_.unsqueeze(0).expand({rows, -1, -1});  // [B, S, D]
+  return carried.defined() ? carried : initial_.unsqueeze(0).expand({rows, -1, -1});  // [B, S, D]
 }
 
 RecurrentCell::Read BlockRecurrentAttention::read(const Tensor& c, const Scope& scope) const {

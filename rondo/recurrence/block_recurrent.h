@@ -1,9 +1,10 @@
 // Block-Recurrent Transformer (Hutchins et al. 2022): a window-attention layer whose tokens also
 // read S state vectors, and a cell that rewrites the states once per block of W tokens.
 //
-// Vertical (tokens): window attention ∥ attention to the states, ordinary residual and feed-forward.
-// Horizontal (states): self-attention ∥ attention to the 2W keys of the previous and own block, then
-// gates instead of residuals. Tokens of a block read the state from before the block.
+// Vertical (tokens): window attention ∥ attention to the states, ordinary residual and
+// feed-forward. Horizontal (states): self-attention ∥ attention to the 2W keys of the previous and
+// own block, then gates instead of residuals. Tokens of a block read the state from before the
+// block.
 #pragma once
 
 #include "rondo/nn/gate.h"
@@ -23,7 +24,8 @@ class RecurrentCell : public nn::Module {
     Tensor queries, token_queries;
   };
   Read read(const Tensor& c, const Scope& scope) const;
-  // The state after a block whose (and whose predecessor's) keys and values are given, [B, H, 2W, d].
+  // The state after a block whose (and whose predecessor's) keys and values are given, [B, H, 2W,
+  // d].
   Tensor update(const Tensor& c, const Read& read, const Tensor& keys, const Tensor& values,
                 const Scope& scope) const;
 

@@ -71,9 +71,10 @@ void describe(V& v, RecursiveConfig& c) {
           one_of({"none", "identity", "branch", "both"}));
   v.field("projection", c.projection,
           "hidden ratio of the non-linear projection after every loop; 0 = none", between(0, 64));
-  v.field("groups", c.groups, "slices that attend among themselves, [[loop 1, loop 2], ...] by stage",
-          at_least(1));
-  v.field("permutation", c.permutation, "permute tokens before later sliced loops, and invert after",
+  v.field("groups", c.groups,
+          "slices that attend among themselves, [[loop 1, loop 2], ...] by stage", at_least(1));
+  v.field("permutation", c.permutation,
+          "permute tokens before later sliced loops, and invert after",
           one_of({"P", "P+I", "P+I-L"}));
   v.field("eval_permutation", c.eval_permutation, "permutations outside training",
           one_of({"fixed", "random"}));

@@ -46,8 +46,8 @@ int64_t DepthPlan::count(int64_t Level::*field) const {
 }
 
 int64_t DepthPlan::norms() const {
-  return std::max({count(&Level::mixing_norm), count(&Level::cross_norm),
-                   count(&Level::feed_forward_norm)});
+  return std::max(
+      {count(&Level::mixing_norm), count(&Level::cross_norm), count(&Level::feed_forward_norm)});
 }
 
 void borrow_norms(Level& level, const PlanShape& shape, int64_t owner) {

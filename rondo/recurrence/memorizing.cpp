@@ -21,8 +21,8 @@ Tensor MemorizingAttention::recall(const Tensor& q, const Memory& memory,
   const int64_t nearest = std::min(neighbours_, pairs);
   scope.multiply_adds(2.0 * static_cast<double>(q.numel() * nearest));  // their scores and values
   if (q.is_meta()) return at::empty_like(q);
-  const Tensor exists = at::arange(pairs, at::kLong).unsqueeze(0).ge(
-      pairs - memory.filled.unsqueeze(1));                                         // [B, M']
+  const Tensor exists =
+      at::arange(pairs, at::kLong).unsqueeze(0).ge(pairs - memory.filled.unsqueeze(1));  // [B, M']
   scores = scores.masked_fill(exists.logical_not().unsqueeze(1).unsqueeze(1), -1e30);
   const Tensor index = std::get<1>(scores.topk(nearest, -1));  // [B, H, T, k]
 
@@ -32,8 +32,10 @@ Tensor MemorizingAttention::recall(const Tensor& q, const Memory& memory,
   const Tensor near_values = values.gather(2, flat).view(found);
   const Tensor real = exists.unsqueeze(1).expand({-1, q.size(1), -1}).gather(2, index.flatten(2));
   const Tensor near = (near_keys * q.unsqueeze(3)).sum(-1) * scale().view({1, -1, 1, 1});
-  const Tensor p = nn::masked_softmax(near, real.view(near.sizes()));  // [B, H, T, k]
-  return (near_values * p.unsqueeze(-1)).sum(3);                       // [B, H, T, d]
+  const Tensor found_real = real.view(near.sizes());
+  const Tensor p =
+      nn::softmax(near.masked_fill(found_real.logical_not(), -1e30), found_real);  // [B, H, T, k]
+  return (near_values * p.unsqueeze(-1)).sum(3);                                   // [B, H, T, d]
 }
 
 MemorizingAttention::Memory MemorizingAttention::store(const Memory& memory, const Tensor& keys,

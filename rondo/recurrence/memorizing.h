@@ -2,9 +2,9 @@
 // to the k nearest of the last M (key, value) pairs it has made itself, outside the gradient, mixed
 // per head by a learned gate.
 //
-// The memory holds whole blocks: a token finds the pairs of the blocks before its own. With segments
-// of one block that is the authors' order (search, then store), and it makes the answer independent
-// of how a document is cut into calls.
+// The memory holds whole blocks: a token finds the pairs of the blocks before its own. With
+// segments of one block that is the authors' order (search, then store), and it makes the answer
+// independent of how a document is cut into calls.
 #pragma once
 
 #include "rondo/recurrence/window.h"

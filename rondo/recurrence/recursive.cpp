@@ -63,8 +63,7 @@ Tensor ResidualCoefficients::join(int64_t sublayer, const Tensor& x, const Tenso
 
 LoopProjection::LoopProjection(const RecursiveConfig& config, int64_t width, double epsilon) {
   const auto hidden = static_cast<int64_t>(static_cast<double>(width) * config.projection);
-  norm_ = register_module("norm",
-                          std::make_shared<nn::Norm>(nn::NormKind::layer, width, epsilon));
+  norm_ = register_module("norm", std::make_shared<nn::Norm>(nn::NormKind::layer, width, epsilon));
   nn::FeedForwardShape shape;
   shape.width = width;
   shape.hidden = hidden;

@@ -1,5 +1,5 @@
-// Sliced Recursive Transformer (SReT): blocks played several times, learnable residual coefficients,
-// a non-linear projection after each loop. The slicing of attention is in sliced.h.
+// Sliced Recursive Transformer (SReT): blocks played several times, learnable residual
+// coefficients, a non-linear projection after each loop. The slicing of attention is in sliced.h.
 #pragma once
 
 #include "rondo/nn/layers.h"

@@ -20,8 +20,7 @@ DepthPlan ring_plan(const DepthConfig& config, const PlanShape& shape, int64_t /
   return plan;
 }
 
-LevelSignals::LevelSignals(const RingConfig& config, int64_t width, int64_t inner,
-                           int64_t hidden) {
+LevelSignals::LevelSignals(const RingConfig& config, int64_t width, int64_t inner, int64_t hidden) {
   const int64_t rank = config.full_rank ? 0 : config.rank_for(width);
   const auto map = [&](const char* name, int64_t out) {
     return register_module(name, std::make_shared<nn::LowRank>(width, out, rank));

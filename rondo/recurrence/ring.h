@@ -2,8 +2,8 @@
 // low-rank maps g_i(x) = (x downᵀ) up that nudge queries, keys, values and the feed-forward input.
 #pragma once
 
-#include "rondo/recurrence/depth_config.h"
 #include "rondo/nn/attention.h"
+#include "rondo/recurrence/depth_config.h"
 
 namespace rondo {
 
@@ -14,7 +14,8 @@ class LevelSignals : public nn::Module {
 
   // For the attention projections.
   nn::ProjectionSignals projections() const;
-  // x + g_F(x), what the feed-forward reads (x itself when the signal joins elsewhere or is absent).
+  // x + g_F(x), what the feed-forward reads (x itself when the signal joins elsewhere or is
+  // absent).
   Tensor feed_forward_input(const Tensor& x, const Scope& scope) const;
   // g_F(x) of width F, added after the up-projection (ablation inter-ffn); undefined otherwise.
   Tensor feed_forward_inner(const Tensor& x, const Scope& scope) const;

@@ -11,7 +11,8 @@ DepthPlan one_wide_plan(const DepthConfig& config, const PlanShape& shape, int64
 DepthPlan ring_plan(const DepthConfig& config, const PlanShape& shape, int64_t stage);
 DepthPlan recursive_plan(const DepthConfig& config, const PlanShape& shape, int64_t stage);
 
-// Gives the level the norms of owner `owner`: consecutive numbers, one per sub-layer or one for all.
+// Gives the level the norms of owner `owner`: consecutive numbers, one per sub-layer or one for
+// all.
 void borrow_norms(Level& level, const PlanShape& shape, int64_t owner);
 
 }  // namespace rondo

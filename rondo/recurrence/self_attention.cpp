@@ -20,8 +20,7 @@ std::string level_key(int64_t level, const char* name) {
 }
 
 SelfAttention::SelfAttention(const SelfAttentionOptions& options) : options_(options) {
-  projections_ =
-      register_module("projections", std::make_shared<nn::Projections>(options.shape));
+  projections_ = register_module("projections", std::make_shared<nn::Projections>(options.shape));
 }
 
 void SelfAttention::extend(Tensor& k, Tensor& v, int64_t level, State& state) {

@@ -1,5 +1,6 @@
-// Token mixing over a whole sequence: ordinary self-attention, sliced into groups where a level says
-// so, causal with a growing cache where a state is carried; and the Mixer's transposed feed-forward.
+// Token mixing over a whole sequence: ordinary self-attention, sliced into groups where a level
+// says so, causal with a growing cache where a state is carried; and the Mixer's transposed
+// feed-forward.
 #pragma once
 
 #include "rondo/recurrence/mixing.h"

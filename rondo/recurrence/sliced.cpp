@@ -19,8 +19,8 @@ Tensor checked_permutation(const Tensor& given, int64_t tokens, int64_t use) {
                  "permutations are int64, one per permuted level in order of use");
   };
   if (given.dim() != 1 || given.size(0) != tokens || given.scalar_type() != at::kLong) {
-    throw refuse(fmt::format("{} of {} entries", c10::toString(given.scalar_type()),
-                             given.numel()));
+    throw refuse(
+        fmt::format("{} of {} entries", c10::toString(given.scalar_type()), given.numel()));
   }
   const Tensor sorted = std::get<0>(given.sort());
   if (!sorted.equal(at::arange(tokens, at::kLong))) throw refuse("repeated or missing numbers");
@@ -60,8 +60,8 @@ Tensor slice_groups(const Tensor& x, int64_t groups) {
   const int64_t tokens = x.size(2);
   if (tokens % groups != 0) {
     throw Error(ExitCode::bad_input,
-                fmt::format("sliced attention: {} tokens cannot be cut into {} equal groups", tokens,
-                            groups),
+                fmt::format("sliced attention: {} tokens cannot be cut into {} equal groups",
+                            tokens, groups),
                 "choose another image size, or groups that divide the tokens of every stage");
   }
   const Shape cut = {x.size(0), x.size(1), groups, tokens / groups, x.size(3)};

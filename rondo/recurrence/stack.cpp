@@ -42,26 +42,28 @@ Stack::Stack(const StackOptions& options, DepthPlan plan, const MakeMixing& make
   const StackOptions& o = options_;
   mixings_ = register_module("mixing", fill_bank<TokenMixing>(plan_.mixings(), make_mixing));
   crosses_ = register_module("cross", fill_bank<CrossAttention>(plan_.crosses(), [&](int64_t) {
-    return std::make_shared<CrossAttention>(cross);
-  }));
-  feed_forwards_ = register_module(
-      "feed_forward", fill_bank<nn::FeedForward>(plan_.feed_forwards(), [&](int64_t) {
-        return std::make_shared<nn::FeedForward>(o.feed_forward, o.feed_forward_up,
-                                                 o.feed_forward_down);
-      }));
+                               return std::make_shared<CrossAttention>(cross);
+                             }));
+  feed_forwards_ = register_module("feed_forward",
+                                   fill_bank<nn::FeedForward>(plan_.feed_forwards(), [&](int64_t) {
+                                     return std::make_shared<nn::FeedForward>(
+                                         o.feed_forward, o.feed_forward_up, o.feed_forward_down);
+                                   }));
   norms_ = register_module("norm", fill_bank<nn::Norm>(plan_.norms(), [&](int64_t) {
-    return std::make_shared<nn::Norm>(o.norm, o.width, o.norm_epsilon);
-  }));
+                             return std::make_shared<nn::Norm>(o.norm, o.width, o.norm_epsilon);
+                           }));
   signals_ = register_module("signal", fill_bank<LevelSignals>(plan_.signals(), [&](int64_t) {
-    return std::make_shared<LevelSignals>(o.ring, o.width, o.inner, o.feed_forward.hidden);
-  }));
-  residuals_ =
-      register_module("residual", fill_bank<ResidualCoefficients>(plan_.residuals(), [&](int64_t) {
-        const int64_t sublayers = 1 + int64_t{plan_.crosses() > 0} + int64_t{plan_.feed_forwards() > 0};
+                               return std::make_shared<LevelSignals>(o.ring, o.width, o.inner,
+                                                                     o.feed_forward.hidden);
+                             }));
+  residuals_ = register_module(
+      "residual", fill_bank<ResidualCoefficients>(plan_.residuals(), [&](int64_t) {
+        const int64_t sublayers =
+            1 + int64_t{plan_.crosses() > 0} + int64_t{plan_.feed_forwards() > 0};
         return std::make_shared<ResidualCoefficients>(o.recursive.residual, sublayers);
       }));
-  projections_ =
-      register_module("projection", fill_bank<LoopProjection>(plan_.projections(), [&](int64_t) {
+  projections_ = register_module(
+      "projection", fill_bank<LoopProjection>(plan_.projections(), [&](int64_t) {
         return std::make_shared<LoopProjection>(o.recursive, o.width, o.norm_epsilon);
       }));
 }
@@ -93,8 +95,7 @@ Tensor Stack::play_recomputing(const DepthPlan& plan, Tensor x, Call& call, cons
     const int64_t last = std::min(plan.size(), first + recompute_every_);
     const auto before = std::make_shared<CallSnapshot>(call);
     x = nn::recompute_in_backward(
-        x,
-        [&](const Tensor& in) { return play_range(plan, first, last, in, call, scope); },
+        x, [&](const Tensor& in) { return play_range(plan, first, last, in, call, scope); },
         [this, kept_plan, first, last, before](const Tensor& in) {
           CallSnapshot again = *before;
           return play_range(*kept_plan, first, last, in, again.bound(), Scope());
@@ -123,9 +124,8 @@ Tensor Stack::norm_before(int64_t norm, const Tensor& x, const Scope& scope) con
 Tensor Stack::join(const Level& level, int64_t sublayer, int64_t norm, const Tensor& x,
                    const Tensor& branch, const Scope& scope) const {
   const Tensor kept = nn::drop_path(branch, level.drop_path, is_training());
-  const Tensor y = level.residual == kNone
-                       ? x + kept
-                       : (*residuals_)[level.residual].join(sublayer, x, kept);
+  const Tensor y =
+      level.residual == kNone ? x + kept : (*residuals_)[level.residual].join(sublayer, x, kept);
   if (options_.placement == NormPlacement::pre) return y;
   return (*norms_)[norm].forward(y, scope / "norm");
 }

@@ -63,7 +63,8 @@ State State::load_any(const std::string& path, std::string& fingerprint) {
     return found == file.metadata().end() ? std::string() : found->second;
   };
   if (read("format") != kFormat) {
-    throw Error(ExitCode::bad_input, fmt::format("{}: not a state file (no mark '{}')", path, kFormat),
+    throw Error(ExitCode::bad_input,
+                fmt::format("{}: not a state file (no mark '{}')", path, kFormat),
                 "states are written by --state-out and by 'rondo state read'");
   }
   fingerprint = read("fingerprint");

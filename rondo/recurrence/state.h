@@ -1,7 +1,8 @@
-// State is a value: whatever a model carries from one call to the next (key/value windows, recurrent
-// state vectors, decoder caches, positions) as named tensors with the batch first. Copying shares
-// memory and is cheap; no operation changes a tensor in place, so a copy taken earlier stays as it
-// was. A state saved by one process continues in another exactly where it stopped.
+// State is a value: whatever a model carries from one call to the next (key/value windows,
+// recurrent state vectors, decoder caches, positions) as named tensors with the batch first.
+// Copying shares memory and is cheap; no operation changes a tensor in place, so a copy taken
+// earlier stays as it was. A state saved by one process continues in another exactly where it
+// stopped.
 #pragma once
 
 #include <map>

@@ -25,14 +25,13 @@ Tensor static_signal(const Tensor& positions, int64_t level, int64_t width,
   if (options.device().is_meta()) {
     return at::empty({positions.size(0), positions.size(1), width}, options);
   }
-  const Tensor k = at::arange(1, width + 1, at::kDouble);                       // [D]
-  const Tensor rate = at::pow(10000.0, -2.0 * k / static_cast<double>(width));  // [D]
-  const Tensor by_position =
-      (positions.to(at::kDouble) + 1.0).unsqueeze(-1) * rate;      // [B, T, D]
-  const Tensor by_level = static_cast<double>(level) * rate;       // [D]
-  const Tensor even = k.remainder(2.0).eq(0.0);                    // [D]
-  const Tensor table = at::where(even, by_position.sin() + by_level.sin(),
-                                 by_position.cos() + by_level.cos());
+  const Tensor k = at::arange(1, width + 1, at::kDouble);                             // [D]
+  const Tensor rate = at::pow(10000.0, -2.0 * k / static_cast<double>(width));        // [D]
+  const Tensor by_position = (positions.to(at::kDouble) + 1.0).unsqueeze(-1) * rate;  // [B, T, D]
+  const Tensor by_level = static_cast<double>(level) * rate;                          // [D]
+  const Tensor even = k.remainder(2.0).eq(0.0);                                       // [D]
+  const Tensor table =
+      at::where(even, by_position.sin() + by_level.sin(), by_position.cos() + by_level.cos());
   return table.to(options);
 }
 

@@ -19,7 +19,8 @@ Tensor query_tiles(const Tensor& q, int64_t window) {
 // Overlapping tiles of 2W keys: [B, H, (n+1)·W, d] → [B·n, H, 2W, d].
 Tensor key_tiles(const Tensor& k, int64_t window) {
   const int64_t n = k.size(2) / window - 1;
-  return k.unfold(2, 2 * window, window)  // [B, H, n, d, 2W]
+  return k
+      .unfold(2, 2 * window, window)  // [B, H, n, d, 2W]
       .permute({0, 2, 1, 4, 3})
       .reshape({k.size(0) * n, k.size(1), 2 * window, k.size(3)});
 }
@@ -44,8 +45,7 @@ WindowAttention::WindowAttention(const WindowOptions& options) : options_(option
   scale_ = parameter("scale", {shape.heads}, nn::constant(1.0));
   if (!options_.reads_states) return;
   state_query_ = register_module(
-      "state_query",
-      std::make_shared<nn::Linear>(shape.width, inner, /*bias=*/false, shape.input));
+      "state_query", std::make_shared<nn::Linear>(shape.width, inner, /*bias=*/false, shape.input));
   state_scale_ = parameter("state_scale", {shape.heads}, nn::constant(1.0));
 }
 
@@ -208,7 +208,8 @@ void WindowAttention::close_cache(const LevelCache& cache, int64_t level, int64_
 
 void WindowAttention::end_block(LevelCache& cache) const {
   for (Tensor* buffer : {&cache.keys, &cache.values}) {
-    buffer->narrow(2, 0, options_.window).copy_(buffer->narrow(2, options_.window, options_.window));
+    buffer->narrow(2, 0, options_.window)
+        .copy_(buffer->narrow(2, options_.window, options_.window));
   }
 }
 

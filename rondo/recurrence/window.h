@@ -41,8 +41,8 @@ class WindowAttention : public TokenMixing {
   // Everything about the new tokens, once for the whole call. All [B, H, ·, d].
   struct Tokens {
     Tensor q, k, v;
-    Tensor state_q;                // queries for recurrent states; undefined without reads_states
-    Tensor all_keys, all_values;   // cached ones first
+    Tensor state_q;               // queries for recurrent states; undefined without reads_states
+    Tensor all_keys, all_values;  // cached ones first
   };
   Tokens project(const MixingInput& in, const Scope& scope) const;
   // Puts the cached keys and values in front.

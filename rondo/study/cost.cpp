@@ -17,13 +17,19 @@ const std::set<std::string>& bank_names() {
 }
 
 bool is_embedding_or_head(const std::string& part) {
-  static const std::set<std::string> names = {"embedding", "source_embedding", "target_embedding",
-                                              "patches",   "class_token",      "positions",
-                                              "stem",      "head"};
+  static const std::set<std::string> names = {"embedding",
+                                              "source_embedding",
+                                              "target_embedding",
+                                              "patches",
+                                              "class_token",
+                                              "positions",
+                                              "stem",
+                                              "head"};
   return names.count(part) != 0;
 }
 
-// "encoder.mixing.0.projections.query.weight" and "encoder.level.3.mixing.query" → "encoder.mixing".
+// "encoder.mixing.0.projections.query.weight" and "encoder.level.3.mixing.query" →
+// "encoder.mixing".
 std::string part_of(const std::string& path) {
   const std::vector<std::string> pieces = split(path, '.');
   if (std::find(pieces.begin(), pieces.end(), "signal") != pieces.end()) {

@@ -7,9 +7,9 @@
 namespace rondo {
 
 struct CostPart {
-  std::string name;        // "encoder.feed_forward", "head", ...
-  int64_t parameters = 0;  // each weight once
-  int64_t shared = 0;      // of them, in weights that several levels play
+  std::string name;          // "encoder.feed_forward", "head", ...
+  int64_t parameters = 0;    // each weight once
+  int64_t shared = 0;        // of them, in weights that several levels play
   double multiply_adds = 0;  // every time it is played
 };
 

@@ -8,11 +8,11 @@
 namespace rondo {
 namespace {
 
-constexpr double kSquareFloor = 1e-30;     // added to squared gradients
-constexpr double kParameterFloor = 1e-3;   // least RMS a parameter is taken to have
-constexpr double kClipping = 1.0;          // largest RMS of an update
+constexpr double kSquareFloor = 1e-30;    // added to squared gradients
+constexpr double kParameterFloor = 1e-3;  // least RMS a parameter is taken to have
+constexpr double kClipping = 1.0;         // largest RMS of an update
 constexpr double kDecayExponent = 0.8;
-constexpr int64_t kFactoredFrom = 128;     // both dimensions at least this long
+constexpr int64_t kFactoredFrom = 128;  // both dimensions at least this long
 
 // The two longest dimensions: rows (second longest) and columns (longest), or {-1, -1}.
 struct Factors {

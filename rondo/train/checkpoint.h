@@ -1,6 +1,6 @@
-// A checkpoint: everything a run needs to go on exactly as if it had never stopped, in one file that
-// is whole or absent. Weights, moments, averages and carried state are tensors; counters and the
-// place in the data are text; a checksum covers all tensors.
+// A checkpoint: everything a run needs to go on exactly as if it had never stopped, in one file
+// that is whole or absent. Weights, moments, averages and carried state are tensors; counters and
+// the place in the data are text; a checksum covers all of it.
 #pragma once
 
 #include <optional>
@@ -10,7 +10,7 @@
 namespace rondo {
 
 struct Checkpoint {
-  NamedTensors tensors;            // "weight.…", "moment.…", "average.…", "carried.…"
+  NamedTensors tensors;  // "weight.…", "moment.…", "average.…", "carried.…"
   std::map<std::string, std::string> facts;  // counters, data position, configuration
 
   // The tensors below `prefix` ("weight."), without it.
@@ -23,8 +23,8 @@ class CheckpointFolder {
  public:
   explicit CheckpointFolder(std::string folder) : folder_(std::move(folder)) {}
 
-  // Writes the checkpoint of `step` and then removes all but the newest `keep`. On an error (disk
-  // full) earlier checkpoints are untouched.
+  // Writes the checkpoint of `step` and then removes all but the newest `keep` up to it. Error{io}
+  // with path and size if that fails (disk full); earlier checkpoints are untouched then.
   void save(int64_t step, const Checkpoint& checkpoint, int64_t keep) const;
 
   // The newest checkpoint that is whole. Damaged ones are named in a warning and passed over.

@@ -43,15 +43,17 @@ void describe(V& v, TrainConfig& c) {
   v.field("seed", c.seed, "of weights, data order, dropout", at_least(0));
   v.field("threads", c.threads, "CPU threads; 0 = one per core", between(0, 4096));
   v.field("log_every", c.log_every, "steps between lines of metrics.jsonl", at_least(1));
-  v.field("eval_every", c.eval_every, "steps between evaluations; 0 = only at the end", at_least(0));
+  v.field("eval_every", c.eval_every, "steps between evaluations; 0 = only at the end",
+          at_least(0));
   v.field("eval_tokens", c.eval_tokens, "tokens of the validation set used while training; 0 = all",
           at_least(0));
   v.field("save_every", c.save_every, "steps between checkpoints", at_least(1));
   v.field("keep", c.keep, "newest checkpoints kept", between(1, 1000));
-  v.field("patience", c.patience, "stop after this many evaluations without a better one; 0 = never",
-          at_least(0));
+  v.field("patience", c.patience,
+          "stop after this many evaluations without a better one; 0 = never", at_least(0));
   v.field("probe_every", c.probe_every,
-          "recurrent models: steps between measurements of the state's use; 0 = never", at_least(0));
+          "recurrent models: steps between measurements of the state's use; 0 = never",
+          at_least(0));
 }
 
 struct OptimizerConfig {
@@ -68,10 +70,11 @@ void describe(V& v, OptimizerConfig& c) {
   v.field("beta1", c.beta1, "momentum", between(0, 0.9999));
   v.field("beta2", c.beta2, "adam, adamw: decay of the second moment", between(0, 0.99999));
   v.field("epsilon", c.epsilon, "adam, adamw: added to the root", between(0, 1));
-  v.field("weight_decay", c.weight_decay,
-          "adamw: pull towards zero, adam: added to the gradient; never on norms, biases, scales and "
-          "residual coefficients",
-          between(0, 10));
+  v.field(
+      "weight_decay", c.weight_decay,
+      "adamw: pull towards zero, adam: added to the gradient; never on norms, biases, scales and "
+      "residual coefficients",
+      between(0, 10));
 }
 
 struct ScheduleConfig {
@@ -84,11 +87,13 @@ struct ScheduleConfig {
 template <class V>
 void describe(V& v, ScheduleConfig& c) {
   v.field("kind", c.kind,
-          "learning rate after the warm-up; rsqrt = rate / sqrt(max(step, warmup)), the Block-Recurrent "
+          "learning rate after the warm-up; rsqrt = rate / sqrt(max(step, warmup)), the "
+          "Block-Recurrent "
           "authors'",
           one_of({"constant", "linear", "cosine", "inverse-sqrt", "rsqrt"}));
   v.field("rate", c.rate, "highest learning rate (rsqrt: the factor)", between(0, 1000));
-  v.field("final_rate", c.final_rate, "linear, cosine: the rate at the last step", between(0, 1000));
+  v.field("final_rate", c.final_rate, "linear, cosine: the rate at the last step",
+          between(0, 1000));
   v.field("warmup", c.warmup, "steps in which the rate grows linearly", at_least(0));
 }
 

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cmath>
 
+#include "rondo/base/error.h"
 #include "rondo/base/progress.h"
 
 namespace rondo {
@@ -18,15 +19,15 @@ size_t position_bucket(int64_t position) {
   return k;
 }
 
-// Adds one batch's losses [B·N] to the score.
+// Adds one batch's losses [B, ≥ scored] to the score.
 void add_batch(const SegmentBatch& batch, const Documents& documents, const Tensor& losses,
                LanguageScore& score) {
   const auto* nats = losses.data_ptr<float>();
   for (int64_t row = 0; row < batch.rows; ++row) {
     int64_t scored = 0;
-    for (int64_t t = 0; t < batch.length; ++t) {
-      const auto at = static_cast<size_t>(row * batch.length + t);
-      if (batch.labels[at] < 0) continue;
+    for (int64_t t = 0; t < losses.size(1); ++t) {
+      if (batch.labels[static_cast<size_t>(row * batch.length + t)] < 0) continue;
+      const int64_t at = row * losses.size(1) + t;
       const size_t bucket = position_bucket(batch.offset[static_cast<size_t>(row)] + t + 1);
       if (score.by_position.size() <= bucket) score.by_position.resize(bucket + 1);
       score.by_position[bucket].nats += nats[at];
@@ -43,6 +44,12 @@ void add_batch(const SegmentBatch& batch, const Documents& documents, const Tens
   }
 }
 
+// A lone row's tokens that are not padding: the state after them is the document's.
+int64_t real_tokens(const SegmentBatch& batch, const Documents& documents) {
+  const int64_t left = documents.document(batch.document[0]).tokens - batch.offset[0];
+  return std::min(batch.length, left);
+}
+
 }  // namespace
 
 double LanguageScore::bits_per_token() const { return nats / M_LN2 / static_cast<double>(tokens); }
@@ -51,7 +58,8 @@ double LanguageScore::word_perplexity() const { return std::exp(nats / words); }
 
 SegmentTensors::SegmentTensors(const SegmentBatch& batch) {
   const auto matrix = [&](const std::vector<int64_t>& values) {
-    return torch::from_blob(const_cast<int64_t*>(values.data()), {batch.rows, batch.length}, at::kLong)
+    return torch::from_blob(const_cast<int64_t*>(values.data()), {batch.rows, batch.length},
+                            at::kLong)
         .clone();
   };
   tokens = matrix(batch.tokens);
@@ -60,8 +68,14 @@ SegmentTensors::SegmentTensors(const SegmentBatch& batch) {
               .to(at::kBool);
 }
 
+void SegmentTensors::shorten(int64_t length) {
+  tokens = tokens.narrow(1, 0, length);
+  labels = labels.narrow(1, 0, length);
+}
+
 LanguageScore score_documents(LanguageModel& model, const Documents& documents,
                               const ScoreOptions& options, State* state) {
+  RONDO_ASSERT(state == nullptr || options.rows == 1);
   const at::NoGradGuard no_grad;
   const auto started = std::chrono::steady_clock::now();
   SegmentOptions segments;
@@ -76,10 +90,12 @@ LanguageScore score_documents(LanguageModel& model, const Documents& documents,
   bool keeps_first = state != nullptr && !state->empty();
   LanguageScore score;
   SegmentBatch batch;
+  Tensor last;  // logits after the last token read [1, V]
   std::unique_ptr<Progress> progress;
   if (options.progress) progress = std::make_unique<Progress>("eval", documents.tokens());
   while (reader.next(batch)) {
-    const SegmentTensors t(batch);
+    SegmentTensors t(batch);
+    if (batch.rows == 1) t.shorten(real_tokens(batch, documents));
     // A state given by the caller is the beginning of the first document.
     if (!keeps_first) carried = carried.reset(t.reset);
     keeps_first = false;
@@ -87,12 +103,13 @@ LanguageScore score_documents(LanguageModel& model, const Documents& documents,
     const Tensor losses = at::cross_entropy_loss(logits.flatten(0, 1).to(at::kFloat),
                                                  t.labels.flatten(), {}, at::Reduction::None,
                                                  /*ignore_index=*/-1);
-    add_batch(batch, documents, losses.contiguous(), score);
+    add_batch(batch, documents, losses.view(t.labels.sizes()), score);
+    if (state != nullptr) last = logits.select(1, logits.size(1) - 1);
     if (progress != nullptr) progress->update(score.tokens);
     if (options.max_tokens > 0 && score.tokens >= options.max_tokens) break;
   }
-  score.seconds =
-      std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
+  if (last.defined()) state->set("logits", last.clone());
+  score.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
   return score;
 }
 

@@ -8,9 +8,9 @@
 namespace rondo {
 
 struct LanguageScore {
-  double nats = 0;       // summed over scored tokens
-  int64_t tokens = 0;    // scored: all but each document's first
-  double bytes = 0;      // of original text that they stand for
+  double nats = 0;     // summed over scored tokens
+  int64_t tokens = 0;  // scored: all but each document's first
+  double bytes = 0;    // of original text that they stand for
   double words = 0;
   double seconds = 0;
 
@@ -36,13 +36,17 @@ struct ScoreOptions {
 };
 
 // Reads the documents in order, state carried along each, nothing shuffled. The network's mode
-// (train or eval) is the caller's. `state` (may be null): continue from it and leave the state after.
+// (train or eval) is the caller's. `state` (may be null; one row): what came before the first
+// document; it receives the state after the last token read, with the logits there, as Writer
+// continues from.
 LanguageScore score_documents(LanguageModel& model, const Documents& documents,
                               const ScoreOptions& options, State* state = nullptr);
 
 // A segment batch as tensors: tokens and labels [B, N], reset [B].
 struct SegmentTensors {
   explicit SegmentTensors(const SegmentBatch& batch);
+  // Leaves only the first `length` tokens.
+  void shorten(int64_t length);
   Tensor tokens, labels, reset;
 };
 

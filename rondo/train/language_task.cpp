@@ -76,10 +76,11 @@ LanguageTask::LanguageTask(const RunConfig& config, const std::string& cache_fol
       model_(std::make_shared<LanguageModel>(language_config(config))) {
   nn::initialize(*model_, static_cast<uint64_t>(config.train.seed));
   if (config.train.recompute_levels > 0 && language_config(config).time.kind == "feedback") {
-    throw Error(ExitCode::bad_input,
-                "train.recompute_levels: has no meaning with feedback, whose gradient flows through "
-                "the states between blocks",
-                "set train.recompute_levels = 0");
+    throw Error(
+        ExitCode::bad_input,
+        "train.recompute_levels: has no meaning with feedback, whose gradient flows through "
+        "the states between blocks",
+        "set train.recompute_levels = 0");
   }
 }
 
@@ -90,6 +91,16 @@ LossSum LanguageTask::next_loss() {
   state_ = state_before_;
   const Tensor logits = model_->forward_tokens(t.tokens, state_, Scope());
   return sum_cross_entropy(logits, t.labels, -1, config_.train.label_smoothing);
+}
+
+void LanguageTask::forget_last() {
+  state_ = state_before_;
+  for (const auto& [name, tensor] : state_before_.tensors()) {
+    if (!tensor.is_floating_point() || at::isfinite(tensor).all().item<bool>()) continue;
+    // Already the batch before left it so (the loss does not see the last update): begin anew.
+    state_ = State();
+    return;
+  }
 }
 
 double LanguageTask::units_per_batch() const {
@@ -134,9 +145,10 @@ Metrics LanguageTask::probe() {
   }
   unused_probes_ = use < kUnusedState ? unused_probes_ + 1 : 0;
   if (unused_probes_ == kUnusedProbesBeforeWarning) {
-    log_warn("the last {} probes say that the model ignores its recurrent state (use {:.2g} nats); "
-             "such a model rarely recovers: try another seed, a lower rate or gate fixed",
-             kUnusedProbesBeforeWarning, use);
+    log_warn(
+        "the last {} probes say that the model ignores its recurrent state (use {:.2g} nats); "
+        "such a model rarely recovers: try another seed, a lower rate or gate fixed",
+        kUnusedProbesBeforeWarning, use);
   }
   return metrics;
 }

@@ -1,5 +1,5 @@
-// Training a language model on documents: each batch row reads a document in segments, its state and
-// cache carried from batch to batch.
+// Training a language model on documents: each batch row reads a document in segments, its state
+// and cache carried from batch to batch.
 #pragma once
 
 #include "rondo/train/config.h"
@@ -16,7 +16,7 @@ class LanguageTask : public Task {
 
   Network& network() override { return *model_; }
   LossSum next_loss() override;
-  void forget_last() override { state_ = state_before_; }
+  void forget_last() override;
   double units_per_batch() const override;
   const char* unit() const override { return "tokens"; }
   std::optional<Evaluation> evaluate() override;
@@ -43,8 +43,8 @@ class LanguageTask : public Task {
   int64_t unused_probes_ = 0;
 };
 
-// exp of the entropy of the normalised singular values, averaged over the batch: how many directions
-// a state [B, S, D] really uses.
+// exp of the entropy of the normalised singular values, averaged over the batch: how many
+// directions a state [B, S, D] really uses.
 double effective_rank(const Tensor& state);
 
 }  // namespace rondo

@@ -13,8 +13,7 @@ namespace {
 
 class Adam : public Optimizer {
  public:
-  Adam(const OptimizerConfig& config,
-       const std::vector<std::pair<std::string, Tensor>>& parameters)
+  Adam(const OptimizerConfig& config, const std::vector<std::pair<std::string, Tensor>>& parameters)
       : Optimizer(parameters), config_(config), decoupled_(config.kind == "adamw") {
     for (Slot& slot : slots()) {
       slot.moments["mean"] = at::zeros_like(slot.value);
@@ -46,8 +45,13 @@ class Adam : public Optimizer {
 }  // namespace
 
 bool decays_weight(const std::string& name, const Tensor& value) {
-  return value.dim() >= 2 && name.find("embedding") == std::string::npos &&
-         name.find("positions") == std::string::npos && name.find("class_token") == std::string::npos;
+  if (value.dim() < 2) return false;
+  // Tables of vectors or biases, not maps: rows that are looked up, added or begun with.
+  for (const char* table :
+       {"embedding", "positions", "class_token", "relative.table", "cell.identity", ".initial"}) {
+    if (name.find(table) != std::string::npos) return false;
+  }
+  return true;
 }
 
 Optimizer::Optimizer(const std::vector<std::pair<std::string, Tensor>>& parameters) {

@@ -39,7 +39,8 @@ std::unique_ptr<Optimizer> make_optimizer(const OptimizerConfig& config,
 std::unique_ptr<Optimizer> make_optimizer(
     const OptimizerConfig& config, const std::vector<std::pair<std::string, Tensor>>& parameters);
 
-// Whether weight decay applies: matrices and kernels, but not norms, biases, scales, coefficients.
+// Whether weight decay applies: matrices and kernels, but not norms, biases (relative ones too),
+// scales, coefficients, embeddings, positions and initial states.
 bool decays_weight(const std::string& name, const Tensor& value);
 
 }  // namespace rondo

@@ -52,29 +52,43 @@ RunFolder::RunFolder(const std::string& path, const RunConfig& config) : path_(p
   std::error_code error;
   std::filesystem::create_directories(path_, error);
   if (error) {
-    throw Error(ExitCode::io, fmt::format("{}: cannot make the run folder: {}", path_, error.message()),
+    throw Error(ExitCode::io,
+                fmt::format("{}: cannot make the run folder: {}", path_, error.message()),
                 "choose another place with -o");
   }
   take_lock();
+  remove_leftovers();
   settle_config(config);
   events_ = std::make_unique<EventWriter>(path_);
 }
 
-RunFolder::~RunFolder() {
-  if (lock_ >= 0) close(lock_);
+RunFolder::Lock::~Lock() {
+  if (descriptor >= 0) close(descriptor);
 }
 
 void RunFolder::take_lock() {
   const std::string lock = path_ + "/lock";
-  lock_ = open(lock.c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0644);
-  if (lock_ < 0) {
+  lock_.descriptor = open(lock.c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0644);
+  if (lock_.descriptor < 0) {
     throw Error(ExitCode::io, fmt::format("{}: cannot open: {}", lock, std::strerror(errno)));
   }
-  if (flock(lock_, LOCK_EX | LOCK_NB) != 0) {
-    close(lock_);
-    lock_ = -1;
+  if (flock(lock_.descriptor, LOCK_EX | LOCK_NB) != 0) {
     throw Error(ExitCode::busy, fmt::format("{}: another trainer is at work in this folder", path_),
                 "wait for it, stop it, or choose another folder with -o");
+  }
+}
+
+// Temporaries of a trainer that was killed while it wrote; the lock says that none is at work.
+void RunFolder::remove_leftovers() {
+  for (const std::string& folder : {path_, path_ + "/checkpoints"}) {
+    std::error_code error;
+    for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
+      const std::string name = entry.path().filename().string();
+      std::error_code ignored;
+      if (name.front() == '.' && entry.path().extension() == ".tmp") {
+        std::filesystem::remove(entry.path(), ignored);
+      }
+    }
   }
 }
 

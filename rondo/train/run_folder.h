@@ -20,7 +20,6 @@ class RunFolder {
   // Creates the folder or continues one. Error{busy} if another trainer holds it, Error{bad_input}
   // if it belongs to another experiment (everything but steps, threads and intervals must agree).
   RunFolder(const std::string& path, const RunConfig& config);
-  ~RunFolder();
   RunFolder(const RunFolder&) = delete;
   RunFolder& operator=(const RunFolder&) = delete;
 
@@ -36,11 +35,17 @@ class RunFolder {
   static std::string best_path_of(const std::string& run) { return run + "/best.safetensors"; }
 
  private:
+  // A descriptor that closes itself, and with that lets go of the lock.
+  struct Lock {
+    ~Lock();
+    int descriptor = -1;
+  };
   void take_lock();
+  void remove_leftovers();
   void settle_config(const RunConfig& config);
 
   std::string path_;
-  int lock_ = -1;
+  Lock lock_;
   std::unique_ptr<EventWriter> events_;
 };
 

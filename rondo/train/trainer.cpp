@@ -26,16 +26,19 @@ constexpr int64_t kNonFiniteLimit = 5;
 // Counters that survive a restart.
 struct Counters {
   int64_t step = 0;
-  int64_t skipped = 0;      // steps whose loss was not finite
-  int64_t in_a_row = 0;     // of them, the last ones
-  double best = INFINITY;   // selection of the best model so far
-  int64_t since_best = 0;   // evaluations since then
-  double seconds = 0;       // of training, over all starts
+  int64_t skipped = 0;     // steps whose loss was not finite
+  int64_t in_a_row = 0;    // of them, the last ones
+  double best = INFINITY;  // selection of the best model so far
+  int64_t since_best = 0;  // evaluations since then
+  double seconds = 0;      // of training, over all starts
 
   std::string dump() const {
     // A best of infinity (no evaluation yet) is left out: JSON has no such number.
-    nlohmann::json json = {{"step", step},           {"skipped", skipped}, {"in_a_row", in_a_row},
-                           {"since_best", since_best}, {"seconds", seconds}};
+    nlohmann::json json = {{"step", step},
+                           {"skipped", skipped},
+                           {"in_a_row", in_a_row},
+                           {"since_best", since_best},
+                           {"seconds", seconds}};
     if (std::isfinite(best)) json["best"] = best;
     return json.dump();
   }
@@ -65,8 +68,8 @@ struct StepLoss {
 };
 
 StepLoss compute_gradients(Task& task, const TrainConfig& config, int64_t number) {
-  at::manual_seed(counter_draw(static_cast<uint64_t>(config.seed), "step",
-                               static_cast<uint64_t>(number)));
+  at::manual_seed(
+      counter_draw(static_cast<uint64_t>(config.seed), "step", static_cast<uint64_t>(number)));
   task.network().train();
   for (const auto& item : task.network().named_parameters()) item.value().mutable_grad() = Tensor();
   StepLoss total;
@@ -74,7 +77,9 @@ StepLoss compute_gradients(Task& task, const TrainConfig& config, int64_t number
     const nn::MixedPrecision mixed(config.precision == "bf16");
     const LossSum loss = task.next_loss();
     loss.sum.backward();
-    total.sum += loss.sum.item<double>();
+    const double sum = loss.sum.item<double>();
+    if (!std::isfinite(sum)) task.forget_last();  // or its state would poison the batches after it
+    total.sum += sum;
     total.count += loss.count;
   }
   return total;
@@ -101,7 +106,7 @@ class Trainer {
     shown.initial = counters_.step;
     Progress progress("train", config_.train.steps, shown);
     started_ = std::chrono::steady_clock::now();
-    while (counters_.step < config_.train.steps) {
+    while (counters_.step < config_.train.steps && !out_of_patience()) {
       step(progress);
       const bool last = counters_.step == config_.train.steps;
       const bool enough = evaluate_if_due(last);
@@ -211,13 +216,13 @@ class Trainer {
   void skip(double mean, double norm) {
     ++counters_.skipped;
     ++counters_.in_a_row;
-    task_.forget_last();
     log_warn("step {}: loss {} with gradient norm {} is not finite; skipped ({} in a row)",
              counters_.step, mean, norm, counters_.in_a_row);
     if (counters_.in_a_row < kNonFiniteLimit) return;
-    throw Error(ExitCode::diverged,
-                fmt::format("training diverged: {} losses in a row were not finite", kNonFiniteLimit),
-                "the last good checkpoint is kept; lower schedule.rate, or clip harder");
+    throw Error(
+        ExitCode::diverged,
+        fmt::format("training diverged: {} losses in a row were not finite", kNonFiniteLimit),
+        "the last good checkpoint is kept; lower schedule.rate, or clip harder");
   }
 
   void update_average() {
@@ -231,8 +236,8 @@ class Trainer {
 
   void report(Progress& progress, double loss, double norm, double rate) {
     progress.update(counters_.step, fmt::format("loss {:.4f}", loss));
-    const bool probes = config_.train.probe_every > 0 &&
-                        counters_.step % config_.train.probe_every == 0;
+    const bool probes =
+        config_.train.probe_every > 0 && counters_.step % config_.train.probe_every == 0;
     const bool logs = counters_.step % config_.train.log_every == 0 || counters_.step == 1;
     if (!probes && !logs) return;
     const double elapsed = seconds();
@@ -280,6 +285,10 @@ class Trainer {
     } else {
       ++counters_.since_best;
     }
+    return out_of_patience();
+  }
+
+  bool out_of_patience() const {
     return config_.train.patience > 0 && counters_.since_best >= config_.train.patience;
   }
 

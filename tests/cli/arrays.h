@@ -61,12 +61,18 @@ std::vector<double> as_doubles(const Array& array) {
 
 inline std::vector<double> Array::numbers() const {
   switch (dtype) {
-    case DType::f32: return as_doubles<float>(*this);
-    case DType::f64: return as_doubles<double>(*this);
-    case DType::i64: return as_doubles<int64_t>(*this);
-    case DType::i32: return as_doubles<int32_t>(*this);
-    case DType::boolean: return as_doubles<uint8_t>(*this);
-    default: throw std::runtime_error("numbers() of an unexpected type");
+    case DType::f32:
+      return as_doubles<float>(*this);
+    case DType::f64:
+      return as_doubles<double>(*this);
+    case DType::i64:
+      return as_doubles<int64_t>(*this);
+    case DType::i32:
+      return as_doubles<int32_t>(*this);
+    case DType::boolean:
+      return as_doubles<uint8_t>(*this);
+    default:
+      throw std::runtime_error("numbers() of an unexpected type");
   }
 }
 

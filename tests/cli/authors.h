@@ -41,7 +41,8 @@ class Authors {
   // Runs the model; the tensors it wrote.
   Arrays forward(const Arrays& inputs, const Arguments& more = {}) const {
     write_arrays(file("inputs.safetensors"), inputs);
-    Arguments arguments = {"forward",   model(), "--inputs", file("inputs.safetensors"),
+    Arguments arguments = {"forward",   model(),
+                           "--inputs",  file("inputs.safetensors"),
                            "--outputs", file("outputs.safetensors")};
     arguments.insert(arguments.end(), more.begin(), more.end());
     const Result result = rondo_ok(arguments);
@@ -51,7 +52,8 @@ class Authors {
 
   // Every gradient.* of `outputs`, times `scale`, is the authors' below `prefix`. Gradients that
   // vanish beside the largest of all (sums that cancel) are compared with a share of that one.
-  void expect_gradients(const Arrays& outputs, const std::string& prefix, double scale = 1.0) const {
+  void expect_gradients(const Arrays& outputs, const std::string& prefix,
+                        double scale = 1.0) const {
     const double vanishing = 2e-2;
     // Importing gradients as if they were weights puts them in our arrangement.
     import(with_buffers(prefix), file("gradients.safetensors"));

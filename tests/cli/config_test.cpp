@@ -33,12 +33,14 @@ TEST_P(Kind, EveryKeyTakesItsDefault) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, Kind,
-                         ::testing::Values("encoder-decoder", "vision", "pyramid", "language-model"));
+                         ::testing::Values("encoder-decoder", "vision", "pyramid",
+                                           "language-model"));
 
 TEST(Config, NeedsAKindItKnows) {
   expect_refusal(rondo({"config"}), ExitCode::usage, "--kind is required");
   expect_refusal(rondo({"config", "--kind", "visoin"}), ExitCode::usage, "did you mean 'vision'?");
-  expect_refusal(rondo({"config", "--kind", "42"}), ExitCode::usage, "choose one of encoder-decoder");
+  expect_refusal(rondo({"config", "--kind", "42"}), ExitCode::usage,
+                 "choose one of encoder-decoder");
 }
 
 Result info_of(const std::string& text, const Arguments& more = {}) {
@@ -65,15 +67,16 @@ TEST(Config, AModelNeedsAKindOrABase) {
   expect_refusal(info_of("[model]\nwidth = 3\n"), ExitCode::bad_input, "model.kind: missing");
   expect_refusal(info_of("[model]\nkind = \"sculpture\"\n"), ExitCode::bad_input,
                  "unknown kind of network 'sculpture'");
-  expect_refusal(info_of("[model]\nkind = \"pyramid\"\nbase = \"brt/xl-512\"\n"), ExitCode::bad_input,
-                 "the kind of brt/xl-512");
+  expect_refusal(info_of("[model]\nkind = \"pyramid\"\nbase = \"brt/xl-512\"\n"),
+                 ExitCode::bad_input, "the kind of brt/xl-512");
 }
 
 TEST(Config, SetSaysWhatIsWrongWithIt) {
   expect_refusal(rondo({"info", "sret/t", "--set", "model.wdith=3"}), ExitCode::bad_input,
                  "--set model.wdith: unknown key; did you mean 'widths'?");
   expect_refusal(rondo({"info", "sret/t", "--set", "width"}), ExitCode::usage, "got no '='");
-  expect_refusal(rondo({"info", "sret/t", "--set", "model.widths=[1,"}), ExitCode::usage, "not TOML");
+  expect_refusal(rondo({"info", "sret/t", "--set", "model.widths=[1,"}), ExitCode::usage,
+                 "not TOML");
 }
 
 // Combinations that have no meaning, found before any weight is made.
@@ -83,8 +86,10 @@ TEST(Config, ImpossibleCombinations) {
     for (const std::string& set : sets) arguments.insert(arguments.end(), {"--set", set});
     expect_refusal(rondo(arguments), ExitCode::bad_input, part);
   };
-  refused("ringformer/image-small", {"model.image=230"}, "expected a multiple of the patch 16, got 230");
-  refused("ringformer/image-small", {"model.heads=7"}, "expected a divisor of the width 512, got 7");
+  refused("ringformer/image-small", {"model.image=230"},
+          "expected a multiple of the patch 16, got 230");
+  refused("ringformer/image-small", {"model.heads=7"},
+          "expected a divisor of the width 512, got 7");
   refused("sret/t", {"model.image=200"}, "625 tokens cannot be cut into 8 equal groups");
   refused("sret/t", {"model.depth.recursive.groups=[[3]]"}, "784 tokens cannot be cut into 3");
   refused("sret/t", {"model.depth.scheme=ring"}, "has no meaning in a pyramid");
@@ -92,12 +97,16 @@ TEST(Config, ImpossibleCombinations) {
   refused("brt/rec-fixed-skip", {"model.time.recurrent_layers=[13]"},
           "recurrent_layers: expected a layer from 1 to 12, got 13");
   refused("brt/rec-fixed-skip", {"model.time.recurrent_layers=[]"}, "expected a layer");
-  refused("brt/memorizing-32k", {"model.time.memory_layer=40"}, "expected a layer from 1 to 12, got 40");
-  refused("brt/slide-12l", {"model.time.segment=1000"}, "expected a multiple of the window 512, got 1000");
-  refused("brt/slide-12l", {"model.depth.recursive.groups=[[2]]"}, "would let tokens see the future");
+  refused("brt/memorizing-32k", {"model.time.memory_layer=40"},
+          "expected a layer from 1 to 12, got 40");
+  refused("brt/slide-12l", {"model.time.segment=1000"},
+          "expected a multiple of the window 512, got 1000");
+  refused("brt/slide-12l", {"model.depth.recursive.groups=[[2]]"},
+          "would let tokens see the future");
   refused("sret/mixer-b16", {"model.depth.scheme=ring"}, "has no meaning with model.mixing");
   refused("ringformer/mt-base", {"model.padding=52000"}, "expected a token below 52000, got 52000");
-  refused("ringformer/image-small", {"model.mixed_depth=true"}, "has no meaning with scheme 'ring'");
+  refused("ringformer/image-small", {"model.mixed_depth=true"},
+          "has no meaning with scheme 'ring'");
 }
 
 TEST(Config, SizesAreCheckedLikeAFile) {
@@ -114,12 +123,14 @@ TEST(Config, UnknownModelsSuggestTheNearest) {
   expect_refusal(rondo({"info", "rec-fixed-skip"}), ExitCode::usage,
                  "did you mean 'brt/rec-fixed-skip'?");
   expect_refusal(rondo({"info", "zzz"}), ExitCode::usage, "'rondo models' lists all names");
-  expect_refusal(info_of("[model]\nbase = \"sret/tll\"\n"), ExitCode::usage, "did you mean 'sret/tl'?");
+  expect_refusal(info_of("[model]\nbase = \"sret/tll\"\n"), ExitCode::usage,
+                 "did you mean 'sret/tl'?");
 }
 
 TEST(Config, FilesThatAreNotThere) {
   expect_refusal(rondo({"info", "nowhere.toml"}), ExitCode::io, "nowhere.toml: cannot open");
-  expect_refusal(rondo({"info", "nowhere.safetensors"}), ExitCode::io, "nowhere.safetensors: cannot open");
+  expect_refusal(rondo({"info", "nowhere.safetensors"}), ExitCode::io,
+                 "nowhere.safetensors: cannot open");
 }
 
 }  // namespace

@@ -6,8 +6,8 @@ namespace {
 
 TEST(Doctor, LooksAtEverything) {
   const std::string text = rondo_ok({"doctor"}).out;
-  for (const char* what : {"rondo", "libtorch", "BLAS", "oneDNN", "instruction sets", "ATen kernels",
-                           "threads", "memory"}) {
+  for (const char* what : {"rondo", "libtorch", "BLAS", "oneDNN", "instruction sets",
+                           "ATen kernels", "threads", "memory"}) {
     EXPECT_TRUE(contains(text, what)) << text;
   }
   EXPECT_TRUE(contains(text, "to mend")) << text;

@@ -9,7 +9,8 @@ class ForwardErrors : public ::testing::Test {
   // Runs `model` (weights drawn) on `inputs`; no output may come into being.
   Result forward(const std::string& model, const Arrays& inputs, const Arguments& more = {}) {
     write_arrays(folder_.file("in.safetensors"), inputs);
-    Arguments arguments = {"forward",   model, "--inputs", folder_.file("in.safetensors"),
+    Arguments arguments = {"forward",   model,
+                           "--inputs",  folder_.file("in.safetensors"),
                            "--outputs", folder_.file("out.safetensors")};
     arguments.insert(arguments.end(), more.begin(), more.end());
     Result result = rondo(arguments);
@@ -43,18 +44,24 @@ TEST_F(ForwardErrors, WrongTypes) {
 }
 
 TEST_F(ForwardErrors, WrongShapes) {
-  refused(vision_, {{"images", ramp({1, 3, 32, 40})}}, "expected [B, 3, 32, 32], got [1, 3, 32, 40]");
-  refused(vision_, {{"images", ramp({3, 32, 32})}}, "inputs: images: expected Float of 4 dimensions");
-  refused(lm_, {{"tokens", whole({3}, {1, 2, 3})}}, "inputs: tokens: expected Long of 2 dimensions");
+  refused(vision_, {{"images", ramp({1, 3, 32, 40})}},
+          "expected [B, 3, 32, 32], got [1, 3, 32, 40]");
+  refused(vision_, {{"images", ramp({3, 32, 32})}},
+          "inputs: images: expected Float of 4 dimensions");
+  refused(lm_, {{"tokens", whole({3}, {1, 2, 3})}},
+          "inputs: tokens: expected Long of 2 dimensions");
   refused(lm_, {{"tokens", whole({1, 0}, {})}}, "inputs: tokens: is empty");
-  refused(lm_, {{"tokens", whole({1, 2}, {1, 2})}, {"reset", make_array<uint8_t>(DType::boolean, {2}, {0, 1})}},
+  refused(lm_,
+          {{"tokens", whole({1, 2}, {1, 2})},
+           {"reset", make_array<uint8_t>(DType::boolean, {2}, {0, 1})}},
           "inputs: reset: expected 1 rows, got 2");
   refused(translation_, {{"source", whole({1, 2}, {1, 2})}, {"target", whole({2, 1}, {1, 2})}},
           "inputs: target: expected 1 rows as in source, got 2");
 }
 
 TEST_F(ForwardErrors, ValuesOutOfRange) {
-  refused(lm_, {{"tokens", whole({1, 3}, {0, 60, 61})}}, "inputs: tokens: expected tokens from 0 to 60, got 61");
+  refused(lm_, {{"tokens", whole({1, 3}, {0, 60, 61})}},
+          "inputs: tokens: expected tokens from 0 to 60, got 61");
   refused(lm_, {{"tokens", whole({1, 2}, {-1, 5})}}, "expected tokens from 0 to 60, got -1");
   refused(translation_, {{"source", whole({1, 1}, {37})}, {"target", whole({1, 1}, {1})}},
           "inputs: source: expected tokens from 0 to 36, got 37");
@@ -68,7 +75,9 @@ TEST_F(ForwardErrors, LabelsThatDoNotStandBesideTheLogits) {
   refused(lm_, {{"tokens", whole({1, 3}, {1, 2, 3})}, {"labels", whole({1, 2}, {2, 3})}},
           "inputs: labels: expected [1, 3], one for each row of logits, got [1, 2]");
   refused(translation_,
-          {{"source", whole({1, 2}, {1, 2})}, {"target", whole({1, 2}, {1, 2})}, {"labels", whole({2}, {1, 2})}},
+          {{"source", whole({1, 2}, {1, 2})},
+           {"target", whole({1, 2}, {1, 2})},
+           {"labels", whole({2}, {1, 2})}},
           "inputs: labels: expected Long of 2 dimensions");
 }
 
@@ -100,8 +109,8 @@ TEST_F(ForwardErrors, ProbesThatMatchNothing) {
                  "--probe 'encodde' matches no activation\n  did you mean 'encoded'?");
   expect_refusal(forward(vision_, images, {"--probe", "*zzz*"}), ExitCode::usage,
                  "--probe '*zzz*' matches no activation");
-  expect_refusal(forward(vision_, images, {"--probe", "encoded", "--probe", "zzz"}), ExitCode::usage,
-                 "--probe 'zzz' matches no activation");
+  expect_refusal(forward(vision_, images, {"--probe", "encoded", "--probe", "zzz"}),
+                 ExitCode::usage, "--probe 'zzz' matches no activation");
 }
 
 TEST_F(ForwardErrors, StatesOfModelsWithoutOne) {
@@ -128,7 +137,8 @@ TEST_F(ForwardErrors, FilesThatCannotBeReadOrWritten) {
   const Arrays tokens = {{"tokens", whole({1, 2}, {1, 2})}};
   const std::string in = folder_.file("in.safetensors");
   write_arrays(in, tokens);
-  const auto run = [&](const std::string& inputs, const std::string& outputs, const Arguments& more = {}) {
+  const auto run = [&](const std::string& inputs, const std::string& outputs,
+                       const Arguments& more = {}) {
     Arguments arguments = {"forward", lm_, "--inputs", inputs, "--outputs", outputs};
     arguments.insert(arguments.end(), more.begin(), more.end());
     return rondo(arguments);
@@ -138,7 +148,8 @@ TEST_F(ForwardErrors, FilesThatCannotBeReadOrWritten) {
   expect_refusal(run(folder_.path(), out), ExitCode::io, folder_.path());
   expect_refusal(run(in, folder_.file("no/out")), ExitCode::io, "no/out");
   expect_refusal(run(in, "/dev/full"), ExitCode::io, "No space left on device");
-  expect_refusal(run(in, out, {"--weights", "nowhere.safetensors"}), ExitCode::io, "nowhere.safetensors");
+  expect_refusal(run(in, out, {"--weights", "nowhere.safetensors"}), ExitCode::io,
+                 "nowhere.safetensors");
   const std::string whole_file = slurp(in);
   spill(in, whole_file.substr(0, whole_file.size() - 8));
   expect_refusal(run(in, out), ExitCode::bad_input, "in.safetensors");

@@ -9,7 +9,8 @@ Arrays ring_inputs(const Authors& m) { return {{"images", m["x"]}}; }
 
 Arrays sret_inputs(const Authors& m, const std::string& permutations) {
   Arrays inputs = {{"images", m["x"]}};
-  for (const auto& [number, p] : below(m.reference(), permutations)) inputs["permutation." + number] = p;
+  for (const auto& [number, p] : below(m.reference(), permutations))
+    inputs["permutation." + number] = p;
   return inputs;
 }
 
@@ -88,7 +89,8 @@ TEST(ForwardSret, ActivationsOfEveryStage) {
                                                          "--probe", "stage.0.level.*"});
   const auto near = [&](const std::string& ours, const std::string& theirs) {
     const Array& want = m["act/" + theirs];
-    EXPECT_LE(max_difference(out.at("probe." + ours), want) / largest(want), kLogitsTolerance) << ours;
+    EXPECT_LE(max_difference(out.at("probe." + ours), want) / largest(want), kLogitsTolerance)
+        << ours;
   };
   near("stem.map", "stem");
   near("stage.0.map", "stage0");

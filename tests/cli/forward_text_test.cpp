@@ -137,10 +137,11 @@ TEST(StateFiles, AreRefusedByAnotherModel) {
   };
   const char* message = "the state belongs to another model";
   // Another kind of time, the same shapes with other weights, the same weights read differently.
-  expect_refusal(with_state(Authors("brt_slide", "meliad").config(), {}), ExitCode::bad_input, message);
-  expect_refusal(with_state(m.config(), {"--seed", "3"}), ExitCode::bad_input, message);
-  expect_refusal(with_state(m.model(), {"--set", "model.time.attend_self=true"}), ExitCode::bad_input,
+  expect_refusal(with_state(Authors("brt_slide", "meliad").config(), {}), ExitCode::bad_input,
                  message);
+  expect_refusal(with_state(m.config(), {"--seed", "3"}), ExitCode::bad_input, message);
+  expect_refusal(with_state(m.model(), {"--set", "model.time.attend_self=true"}),
+                 ExitCode::bad_input, message);
 }
 
 TEST(StateFiles, MustBeStatesOfAsManyRows) {

@@ -27,10 +27,11 @@ TEST_P(ImportOf, WritesAModelFile) {
 INSTANTIATE_TEST_SUITE_P(Authors, ImportOf,
                          ::testing::Values(Program{"ringformer_vision", "ringformer"},
                                            Program{"ringformer_translation", "ringformer"},
-                                           Program{"sret_mini", "sret"}, Program{"brt_slide", "meliad"},
+                                           Program{"sret_mini", "sret"},
+                                           Program{"brt_slide", "meliad"},
                                            Program{"brt_fixed_skip", "meliad"},
                                            Program{"brt_lstm_dual", "meliad"}),
-                         [](const auto& info) { return info.param.fixture; });
+                         [](const auto& given) { return given.param.fixture; });
 
 class Import : public ::testing::Test {
  protected:
@@ -38,8 +39,8 @@ class Import : public ::testing::Test {
   Result import(const Arrays& arrays, const std::string& program, const std::string& config,
                 const Arguments& more = {}) {
     write_arrays(folder_.file("in.safetensors"), arrays);
-    Arguments arguments = {"import", "--from",   program, folder_.file("in.safetensors"),
-                           "--config", config, "-o",    folder_.file("out.safetensors")};
+    Arguments arguments = {"import",   "--from", program, folder_.file("in.safetensors"),
+                           "--config", config,   "-o",    folder_.file("out.safetensors")};
     arguments.insert(arguments.end(), more.begin(), more.end());
     Result result = rondo(arguments);
     EXPECT_EQ(exists_output(), result.code == 0);
@@ -85,8 +86,9 @@ TEST_F(Import, RepeatedNamesOfSharedBlocksMustAgree) {
   std::filesystem::remove(folder_.file("out.safetensors"));
 
   weights["transformers.0.blocks.2.mlp.fc1.bias"].bytes[0] ^= 1;
-  expect_refusal(import(weights, "sret", fixture("sret_mini.toml")), ExitCode::bad_input,
-                 "transformers.0.blocks.2.mlp.fc1.bias: differs from transformers.0.blocks.0.mlp.fc1.bias");
+  expect_refusal(
+      import(weights, "sret", fixture("sret_mini.toml")), ExitCode::bad_input,
+      "transformers.0.blocks.2.mlp.fc1.bias: differs from transformers.0.blocks.0.mlp.fc1.bias");
 }
 
 TEST_F(Import, AnotherModelsFileListsEveryName) {
@@ -96,7 +98,8 @@ TEST_F(Import, AnotherModelsFileListsEveryName) {
   for (const auto& [name, array] : weights) {
     EXPECT_TRUE(contains(result.err, "unmapped: " + name + "\n")) << name;
   }
-  EXPECT_TRUE(contains(result.err, "missing: head.weight (for head.weight [10, 48])")) << result.err;
+  EXPECT_TRUE(contains(result.err, "missing: head.weight (for head.weight [10, 48])"))
+      << result.err;
   EXPECT_TRUE(contains(result.err, "check --from and --config"));
 }
 
@@ -110,7 +113,8 @@ TEST_F(Import, OneTensorTooFewTooManyOrMisshapenIsNamed) {
                  "transformer.encoder.layers.0.attn.query.weight");
   Arrays many = right;
   many["optimizer.step"] = floats({1}, {1});
-  expect_refusal(import(many, "ringformer", config), ExitCode::bad_input, "unmapped: optimizer.step");
+  expect_refusal(import(many, "ringformer", config), ExitCode::bad_input,
+                 "unmapped: optimizer.step");
   Arrays other = right;
   other["head.bias"] = ramp({9});
   expect_refusal(import(other, "ringformer", config), ExitCode::bad_input,
@@ -127,16 +131,21 @@ TEST_F(Import, ProgramsAndConfigurationsThatDoNotGoTogether) {
   expect_refusal(import(weights, "deit", "sret/t"), ExitCode::bad_input, "import from deit");
   expect_refusal(import(weights, "ringformer", "brt/xl-512"), ExitCode::bad_input,
                  "import from ringformer");
-  expect_refusal(import(weights, "meliad", "brt/xl-521"), ExitCode::usage, "did you mean 'brt/xl-512'?");
+  expect_refusal(import(weights, "meliad", "brt/xl-521"), ExitCode::usage,
+                 "did you mean 'brt/xl-512'?");
 }
 
 // DeiT keeps query, key and value as one weight.
 TEST_F(Import, DeitsJointProjectionIsTakenApart) {
   const int64_t d = 12;
-  Arrays theirs = {{"patch_embed.proj.weight", ramp({d, 3, 4, 4})}, {"patch_embed.proj.bias", ramp({d})},
-                   {"pos_embed", ramp({1, 5, d})},                  {"cls_token", ramp({1, 1, d})},
-                   {"norm.weight", ramp({d})},                      {"norm.bias", ramp({d})},
-                   {"head.weight", ramp({7, d})},                   {"head.bias", ramp({7})}};
+  Arrays theirs = {{"patch_embed.proj.weight", ramp({d, 3, 4, 4})},
+                   {"patch_embed.proj.bias", ramp({d})},
+                   {"pos_embed", ramp({1, 5, d})},
+                   {"cls_token", ramp({1, 1, d})},
+                   {"norm.weight", ramp({d})},
+                   {"norm.bias", ramp({d})},
+                   {"head.weight", ramp({7, d})},
+                   {"head.bias", ramp({7})}};
   for (const std::string block : {"blocks.0.", "blocks.1."}) {
     theirs[block + "attn.qkv.weight"] = ramp({3 * d, d});
     theirs[block + "attn.qkv.bias"] = ramp({3 * d});
@@ -151,8 +160,8 @@ TEST_F(Import, DeitsJointProjectionIsTakenApart) {
     }
   }
   Arguments sizes;
-  for (const char* set : {"image=8", "patch=4", "classes=7", "width=12", "hidden=24", "heads=3",
-                          "depth.levels=2"}) {
+  for (const char* set :
+       {"image=8", "patch=4", "classes=7", "width=12", "hidden=24", "heads=3", "depth.levels=2"}) {
     sizes.insert(sizes.end(), {"--set", std::string("model.") + set});
   }
   const Result result = import(theirs, "deit", "sret/deit-t", sizes);
@@ -171,12 +180,13 @@ TEST_F(Import, FilesThatCannotBeReadOrWritten) {
   write_arrays(good, authors_weights("ringformer_vision"));
   expect_refusal(import_file("nowhere.safetensors", folder_.file("o")), ExitCode::io,
                  "nowhere.safetensors: cannot open");
-  expect_refusal(import_file(good, folder_.file("no/such/folder/o")), ExitCode::io, "no/such/folder/o");
+  expect_refusal(import_file(good, folder_.file("no/such/folder/o")), ExitCode::io,
+                 "no/such/folder/o");
   const std::string whole = slurp(good);
   for (const size_t kept : {size_t{0}, size_t{7}, size_t{100}, whole.size() - 1}) {
     spill(folder_.file("cut.safetensors"), whole.substr(0, kept));
-    expect_refusal(import_file(folder_.file("cut.safetensors"), folder_.file("o")), ExitCode::bad_input,
-                   "cut.safetensors");
+    expect_refusal(import_file(folder_.file("cut.safetensors"), folder_.file("o")),
+                   ExitCode::bad_input, "cut.safetensors");
   }
   EXPECT_EQ(folder_.count(), 2);
 }

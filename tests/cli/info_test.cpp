@@ -16,7 +16,8 @@ class InfoOfKind : public ::testing::TestWithParam<const char*> {};
 TEST_P(InfoOfKind, JsonHasEveryKeyAndPartsAddUp) {
   const nlohmann::json info = rondo_ok({"info", GetParam(), "--json"}).json();
   EXPECT_EQ(info.at("name"), GetParam());
-  for (const char* key : {"parameters", "parameters_without_embeddings", "macs", "macs_with_norms"}) {
+  for (const char* key :
+       {"parameters", "parameters_without_embeddings", "macs", "macs_with_norms"}) {
     ASSERT_TRUE(info.at(key).is_number()) << key;
     EXPECT_GT(info.at(key).get<double>(), 0) << key;
   }
@@ -63,7 +64,8 @@ TEST(Info, SizesFromTheCommandLine) {
   EXPECT_EQ(parameters({"sret/t", "--image", "384"}), 4853259);
   EXPECT_EQ(parameters({"sret/t", "--classes", "10"}), 4755979 - 990 * (256 + 1));
   // Two embeddings of 128 and a head of 128 and a bias, for 51,000 tokens fewer.
-  EXPECT_EQ(parameters({"ringformer/mt-ablation", "--vocab", "1000"}), 20584736 - 51000 * (3 * 128 + 1));
+  EXPECT_EQ(parameters({"ringformer/mt-ablation", "--vocab", "1000"}),
+            20584736 - 51000 * (3 * 128 + 1));
   EXPECT_EQ(parameters({"brt/slide-12l", "--vocab", "32000"}) - parameters({"brt/slide-12l"}),
             (32000 - 260) * 1024);
 }
@@ -76,8 +78,10 @@ TEST(Info, TokensChangeOnlyTheMultiplyAdds) {
 }
 
 TEST(Info, SizesThatDoNotApplyAreRefused) {
-  expect_refusal(rondo({"info", "sret/t", "--vocab", "9"}), ExitCode::usage, "--vocab does not apply");
-  expect_refusal(rondo({"info", "sret/t", "--tokens", "9"}), ExitCode::usage, "--tokens does not apply");
+  expect_refusal(rondo({"info", "sret/t", "--vocab", "9"}), ExitCode::usage,
+                 "--vocab does not apply");
+  expect_refusal(rondo({"info", "sret/t", "--tokens", "9"}), ExitCode::usage,
+                 "--tokens does not apply");
   expect_refusal(rondo({"info", "brt/xl-512", "--image", "9"}), ExitCode::usage,
                  "--image does not apply");
   expect_refusal(rondo({"info", "brt/xl-512", "--classes", "9"}), ExitCode::usage,
@@ -107,7 +111,8 @@ TEST(Info, ReadsATomlConfiguration) {
 }
 
 TEST(Info, SetChangesAKeyOfNamesAndFiles) {
-  const Arguments ring = {"--set", "model.depth.scheme=ring", "--set", "model.one_norm_per_level=false"};
+  const Arguments ring = {"--set", "model.depth.scheme=ring", "--set",
+                          "model.one_norm_per_level=false"};
   Arguments named = {"ringformer/mt-base-vanilla"};
   named.insert(named.end(), ring.begin(), ring.end());
   EXPECT_EQ(parameters(named), parameters({"ringformer/mt-base"}));

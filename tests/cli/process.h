@@ -33,7 +33,8 @@ inline Result run_program(const std::string& program, const Arguments& arguments
   setenv("ASAN_OPTIONS", "detect_leaks=0", /*overwrite=*/0);  // libtorch's own, under sanitizers
   const TempDir folder;
   std::vector<char*> words = {const_cast<char*>(program.c_str())};
-  for (const std::string& argument : arguments) words.push_back(const_cast<char*>(argument.c_str()));
+  for (const std::string& argument : arguments)
+    words.push_back(const_cast<char*>(argument.c_str()));
   words.push_back(nullptr);
 
   posix_spawn_file_actions_t files;

@@ -187,7 +187,7 @@ TEST_F(DocumentsTest, EveryDamageIsFound) {
   const std::string checksum = open().checksum();
   const std::string whole = slurp(path);
   CounterRandom random(1, "damage");
-  for (int i = 0; i < 150; ++i) {
+  for (int i = 0; i < 90; ++i) {
     std::string damaged = whole;
     if (i % 3 == 0) {
       damaged.resize(random.below(whole.size()));

@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
+#include <thread>
 
 #include "rondo/base/text.h"
 #include "rondo/data/piece_library.h"
@@ -86,6 +88,26 @@ TEST(Tokenizer, EqualsSentencePieceItself) {
       EXPECT_EQ(tokenizer->encode(line), (std::vector<int32_t>{ids.begin(), ids.end()})) << line;
     }
   }
+}
+
+TEST(Tokenizer, ServesManyThreads) {
+  const auto tokenizer = make_tokenizer(small_model("bpe")->name());  // one that remembers nothing
+  const std::string text = made_up_text(200, 12) + random_bytes(2000, 1);
+  const std::vector<int32_t> expected = small_model("bpe")->encode(text);
+  std::vector<std::thread> threads;
+  std::array<bool, 4> equal{};
+  for (bool& result : equal) {
+    threads.emplace_back([&] {
+      result = true;
+      for (int i = 0; i < 5; ++i) {
+        result = result && tokenizer->encode(text) == expected;
+      }
+    });
+  }
+  for (std::thread& thread : threads) {
+    thread.join();
+  }
+  EXPECT_EQ(equal, (std::array<bool, 4>{true, true, true, true}));
 }
 
 TEST(Tokenizer, CutsFallOnLinesAndCharacters) {

@@ -109,7 +109,7 @@ TEST_F(TokenizerTrain, TakesAnyText) {
       made_up_text(20, 1) + random_bytes(500, 2) + std::string(5000, ' ') + "end",
   };
   for (const std::string type : {"bpe", "unigram"}) {
-    for (const int64_t vocabulary : {256, 300, 1000}) {
+    for (const int64_t vocabulary : {256, 1000}) {
       for (const std::string& text : texts) {
         const auto tokenizer = train(training(text, type, vocabulary));
         EXPECT_LE(tokenizer->vocabulary(), std::max<int64_t>(vocabulary, 262));

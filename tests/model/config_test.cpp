@@ -1,5 +1,5 @@
-// Configurations of models: what has no meaning is refused with its reason, and what is written reads
-// back the same.
+// Configurations of models: what has no meaning is refused with its reason, and what is written
+// reads back the same.
 #include "rondo/model/config.h"
 
 #include "tests/support/expect.h"
@@ -86,7 +86,8 @@ const BadModel kBadModels[] = {
      "model.pool: a token feed-forward mixes patches only"},
     {"MixedDepthWithoutLoops", "[model]\nkind = 'vision'\nmixed_depth = true\n",
      "model.mixed_depth: has no meaning with scheme 'vanilla'"},
-    {"OddFairseqWidth", "[model]\nkind = 'encoder-decoder'\nstyle = 'fairseq'\nwidth = 9\nheads = 3\n",
+    {"OddFairseqWidth",
+     "[model]\nkind = 'encoder-decoder'\nstyle = 'fairseq'\nwidth = 9\nheads = 3\n",
      "fairseq positions need an even width"},
     {"PaddingOutsideTheVocabulary",
      "[model]\nkind = 'encoder-decoder'\ntarget_vocabulary = 10\npadding = 10\n",
@@ -117,7 +118,7 @@ TEST_P(ImpossibleModel, IsRefusedWithItsReason) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Config, ImpossibleModel, ::testing::ValuesIn(kBadModels),
-                         [](const auto& info) { return std::string(info.param.name); });
+                         [](const auto& given) { return std::string(given.param.name); });
 
 class ZooConfig : public ::testing::TestWithParam<std::string> {};
 
@@ -130,12 +131,11 @@ TEST_P(ZooConfig, DumpsAndReadsBackTheSame) {
   EXPECT_EQ(dump_model_config(resolve_model(GetParam(), {}).config), text);
 }
 
-INSTANTIATE_TEST_SUITE_P(Zoo, ZooConfig, ::testing::ValuesIn(zoo_names()),
-                         [](const auto& info) { return test_name(info.param); });
+INSTANTIATE_TEST_SUITE_P(Zoo, ZooConfig, ::testing::ValuesIn(zoo_names()), NameOfModel());
 
 TEST(ModelConfig, MayStartFromANamedModel) {
-  const ModelConfig config =
-      read_text("[model]\nbase = 'ringformer/image-small'\nwidth = 256\n[model.depth]\nlevels = 3\n");
+  const ModelConfig config = read_text(
+      "[model]\nbase = 'ringformer/image-small'\nwidth = 256\n[model.depth]\nlevels = 3\n");
   const auto& vision = std::get<VisionConfig>(config.network);
   EXPECT_EQ(vision.width, 256);
   EXPECT_EQ(vision.depth.levels, 3);

@@ -97,8 +97,7 @@ TEST_P(Conformance, TheSameSeedGivesTheSameWeightsAndTraining) {
   expect_identical(same.logits(in), first, "training repeats");
 }
 
-INSTANTIATE_TEST_SUITE_P(Zoo, Conformance, ::testing::ValuesIn(zoo_names()),
-                         [](const auto& info) { return test_name(info.param); });
+INSTANTIATE_TEST_SUITE_P(Zoo, Conformance, ::testing::ValuesIn(zoo_names()), NameOfModel());
 
 // Models whose training is random at all.
 std::vector<std::string> dropping_names() {
@@ -134,7 +133,7 @@ TEST_P(DroppingConformance, TrainingFollowsTheGenerator) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Zoo, DroppingConformance, ::testing::ValuesIn(dropping_names()),
-                         [](const auto& info) { return test_name(info.param); });
+                         NameOfModel());
 
 }  // namespace
 }  // namespace rondo::test

@@ -95,7 +95,7 @@ TEST_P(TranslatorConformance, BeamsMayBeReorderedAndDropped) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Zoo, TranslatorConformance, ::testing::ValuesIn(zoo_names("translation")),
-                         [](const auto& info) { return test_name(info.param); });
+                         NameOfModel());
 
 TEST(Translation, LossIgnoresPaddingAndNegativeLabels) {
   const TinyModel m(shrink(find_model("ringformer/mt-base").config()));
@@ -105,7 +105,8 @@ TEST(Translation, LossIgnoresPaddingAndNegativeLabels) {
   in["labels"] = labels;
   const Tensor log_p = at::log_softmax(out.at("logits"), -1);
   double sum = 0.0;
-  for (const auto& [b, t] : std::vector<std::pair<int, int>>{{0, 0}, {0, 1}, {1, 0}, {1, 3}, {1, 4}}) {
+  for (const auto& [b, t] :
+       std::vector<std::pair<int, int>>{{0, 0}, {0, 1}, {1, 0}, {1, 3}, {1, 4}}) {
     sum -= log_p[b][t][labels[b][t].item<int64_t>()].item<double>();
   }
   EXPECT_NEAR(m.network->loss(in, out).item<double>(), sum / 5.0, 1e-5);
@@ -122,8 +123,9 @@ TEST(Translation, InputsThatDoNotFitAreNamed) {
   expect_error(ExitCode::bad_input, "expected 2 rows as in source, got 1", [&] {
     m.logits({{"source", in.at("source")}, {"target", in.at("target").narrow(0, 0, 1)}});
   });
-  expect_error(ExitCode::bad_input, "'target' is missing",
-               [&] { m.logits({{"source", in.at("source")}}); });
+  expect_error(ExitCode::bad_input, "'target' is missing", [&] {
+    m.logits({{"source", in.at("source")}});
+  });
   expect_error(ExitCode::bad_input, "source: expected tokens from 0 to 36, got 37", [&] {
     m.logits({{"source", at::full({2, 3}, 37, at::kLong)}, {"target", in.at("target")}});
   });

@@ -147,10 +147,12 @@ TEST(ImageEquivalence, RingSignalsStartAtZero) {
 TEST(ImageInputs, OfAnotherSizeOrTypeAreRefused) {
   const ModelConfig config = shrink(find_model("ringformer/image-small").config());
   const TinyModel m(config);
-  expect_error(ExitCode::bad_input, "expected [B, 3, 16, 16], got [2, 3, 16, 20]",
-               [&] { m.logits({{"images", at::zeros({2, 3, 16, 20})}}); });
-  expect_error(ExitCode::bad_input, "expected Float of 4 dimensions",
-               [&] { m.logits({{"images", at::zeros({2, 3, 16, 16}, at::kByte)}}); });
+  expect_error(ExitCode::bad_input, "expected [B, 3, 16, 16], got [2, 3, 16, 20]", [&] {
+    m.logits({{"images", at::zeros({2, 3, 16, 20})}});
+  });
+  expect_error(ExitCode::bad_input, "expected Float of 4 dimensions", [&] {
+    m.logits({{"images", at::zeros({2, 3, 16, 16}, at::kByte)}});
+  });
   expect_error(ExitCode::bad_input, "'images' is missing", [&] { m.logits({}); });
   expect_error(ExitCode::bad_input, "'labels' is missing", [&] {
     m.network->loss({}, {{"logits", at::zeros({2, 7})}});

@@ -114,7 +114,8 @@ TEST(Import, ProgramsThatHaveNoSuchModelSaySo) {
                layout("ringformer", "ringformer/mt-ablation-full-rank"));
 }
 
-// ---- every importable model, there and back -------------------------------------------------------
+// ---- every importable model, there and back
+// -------------------------------------------------------
 
 // What the other program's file would hold for `network`: our tensors put where `layout` says.
 NamedTensors export_weights(const Network& network, const Layout& layout) {
@@ -166,30 +167,31 @@ TEST_P(ImportableModel, ComesBackFromTheOtherProgramsNames) {
 
 INSTANTIATE_TEST_SUITE_P(
     Zoo, ImportableModel,
-    ::testing::Values("ringformer/mt-base", "ringformer/mt-base-vanilla",
-                      "ringformer/mt-base-one-wide", "ringformer/mt-base-universal",
-                      "ringformer/mt-ablation-no-attention-signal",
-                      "ringformer/mt-ablation-no-ffn-signal",
-                      "ringformer/mt-ablation-before-attention", "ringformer/mt-ablation-inter-ffn",
-                      "ringformer/image-small", "ringformer/image-small-vit",
-                      "ringformer/image-small-uit", "ringformer/image-small-owf", "brt/xl-512",
-                      "brt/slide-12l", "brt/rec-fixed-dual", "brt/rec-fixed-single",
-                      "brt/rec-fixed-skip", "brt/rec-lstm-dual", "brt/rec-lstm-single",
-                      "brt/rec-lstm-skip", "brt/feedback-fixed-skip", "brt/feedback-lstm-single",
-                      "brt/memorizing-32k", "brt/rec-fixed-skip-apart", "sret/t", "sret/tl-global",
-                      "sret/s", "sret/pit-t", "sret/ladder-nll", "sret/ladder-stem", "sret/deit-t",
-                      "sret/deit-t-loop2", "sret/deit-t-24l"),
-    [](const auto& info) { return test_name(info.param); });
+    ::testing::Values(
+        "ringformer/mt-base", "ringformer/mt-base-vanilla", "ringformer/mt-base-one-wide",
+        "ringformer/mt-base-universal", "ringformer/mt-ablation-no-attention-signal",
+        "ringformer/mt-ablation-no-ffn-signal", "ringformer/mt-ablation-before-attention",
+        "ringformer/mt-ablation-inter-ffn", "ringformer/image-small", "ringformer/image-small-vit",
+        "ringformer/image-small-uit", "ringformer/image-small-owf", "brt/xl-512", "brt/slide-12l",
+        "brt/rec-fixed-dual", "brt/rec-fixed-single", "brt/rec-fixed-skip", "brt/rec-lstm-dual",
+        "brt/rec-lstm-single", "brt/rec-lstm-skip", "brt/feedback-fixed-skip",
+        "brt/feedback-lstm-single", "brt/memorizing-32k", "brt/rec-fixed-skip-apart", "sret/t",
+        "sret/tl-global", "sret/s", "sret/pit-t", "sret/ladder-nll", "sret/ladder-stem",
+        "sret/deit-t", "sret/deit-t-loop2", "sret/deit-t-24l"),
+    NameOfModel());
 
 TEST(ImportDeit, KnowsTheNamesOfItsProgram) {
   const ModelConfig config = shrink(find_model("sret/deit-t").config());
   const TinyModel m(config);
   const NamedTensors foreign = export_weights(*m.network, *make_layout("deit", config));
-  std::map<std::string, Shape> want = {
-      {"cls_token", {1, 1, 12}},   {"pos_embed", {1, 17, 12}},
-      {"patch_embed.proj.weight", {12, 3, 4, 4}}, {"patch_embed.proj.bias", {12}},
-      {"norm.weight", {12}},       {"norm.bias", {12}},
-      {"head.weight", {7, 12}},    {"head.bias", {7}}};
+  std::map<std::string, Shape> want = {{"cls_token", {1, 1, 12}},
+                                       {"pos_embed", {1, 17, 12}},
+                                       {"patch_embed.proj.weight", {12, 3, 4, 4}},
+                                       {"patch_embed.proj.bias", {12}},
+                                       {"norm.weight", {12}},
+                                       {"norm.bias", {12}},
+                                       {"head.weight", {7, 12}},
+                                       {"head.bias", {7}}};
   for (int64_t block = 0; block < 12; ++block) {
     const std::string at = "blocks." + std::to_string(block) + ".";
     for (const char* norm : {"norm1.weight", "norm1.bias", "norm2.weight", "norm2.bias"}) {

@@ -1,5 +1,6 @@
-// Language models of the zoo, and every way of sharing over depth with every kind of time: no peeking
-// ahead, the same answer however a document is cut, states that can be kept in a file, resets.
+// Language models of the zoo, and every way of sharing over depth with every kind of time: no
+// peeking ahead, the same answer however a document is cut, states that can be kept in a file,
+// resets.
 #include "rondo/model/language_model.h"
 
 #include "tests/support/expect.h"
@@ -113,8 +114,7 @@ TEST_P(ReaderConformance, AResetRowBeginsANewDocument) {
   State state;
   m_.read(tokens.narrow(1, 0, 2 * w), state);
   const Tensor rest = tokens.narrow(1, 2 * w, 3 * w + 1);
-  const NamedTensors in = {{"tokens", rest},
-                           {"reset", at::tensor({0, 1}, at::kInt).to(at::kBool)}};
+  const NamedTensors in = {{"tokens", rest}, {"reset", at::tensor({0, 1}, at::kInt).to(at::kBool)}};
   const Tensor got = m_.model.network->forward(in, state, Scope()).at("logits");
   expect_near(got[0], m_.read(tokens)[0].narrow(0, 2 * w, 3 * w + 1), kSameAnswer, "goes on");
   expect_near(got[1], m_.read(rest)[1], kSameAnswer, "begins");
@@ -148,9 +148,10 @@ TEST_P(ReaderConformance, RowsOfAStateMayBeReordered) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Zoo, ReaderConformance, ::testing::ValuesIn(zoo_names("lm")),
-                         [](const auto& info) { return test_name(info.param); });
+                         NameOfModel());
 
-// ---- every scheme over depth with every kind of time ----------------------------------------------
+// ---- every scheme over depth with every kind of time
+// ----------------------------------------------
 
 using DepthAndTime = std::tuple<const char*, const char*>;
 
@@ -192,8 +193,8 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Combine(::testing::Values("vanilla", "universal", "one-wide", "ring", "recursive"),
                        ::testing::Values("none", "window", "block-recurrent", "feedback",
                                          "memorizing")),
-    [](const auto& info) {
-      return test_name(std::string(std::get<0>(info.param)) + "_with_" + std::get<1>(info.param));
+    [](const auto& given) {
+      return test_name(std::string(std::get<0>(given.param)) + "_with_" + std::get<1>(given.param));
     });
 
 TEST(SwitchboardOptions, KeepTheSameAnswerHoweverADocumentIsCut) {
@@ -223,7 +224,8 @@ TEST(SwitchboardOptions, SeveralRecurrentLayersShareNothing) {
   }
 }
 
-// ---- inputs and states that do not fit ------------------------------------------------------------
+// ---- inputs and states that do not fit
+// ------------------------------------------------------------
 
 TEST(LanguageModelInputs, ARowMayNotBeginAnewInsideABlock) {
   const TinyReader m(combined("vanilla", "block-recurrent"));
@@ -258,14 +260,18 @@ TEST(LanguageModelInputs, WrongTensorsAreNamed) {
     m.model.network->forward(in, state, Scope());
   };
   expect_error(ExitCode::bad_input, "'tokens' is missing", [&] { run({}); });
-  expect_error(ExitCode::bad_input, "expected Long of 2 dimensions",
-               [&] { run({{"tokens", at::zeros({2, 3})}}); });
-  expect_error(ExitCode::bad_input, "expected tokens from 0 to 39, got 40",
-               [&] { run({{"tokens", at::full({1, 2}, 40, at::kLong)}}); });
-  expect_error(ExitCode::bad_input, "expected tokens from 0 to 39, got -1",
-               [&] { run({{"tokens", at::full({1, 2}, -1, at::kLong)}}); });
-  expect_error(ExitCode::bad_input, "tokens: is empty",
-               [&] { run({{"tokens", at::zeros({1, 0}, at::kLong)}}); });
+  expect_error(ExitCode::bad_input, "expected Long of 2 dimensions", [&] {
+    run({{"tokens", at::zeros({2, 3})}});
+  });
+  expect_error(ExitCode::bad_input, "expected tokens from 0 to 39, got 40", [&] {
+    run({{"tokens", at::full({1, 2}, 40, at::kLong)}});
+  });
+  expect_error(ExitCode::bad_input, "expected tokens from 0 to 39, got -1", [&] {
+    run({{"tokens", at::full({1, 2}, -1, at::kLong)}});
+  });
+  expect_error(ExitCode::bad_input, "tokens: is empty", [&] {
+    run({{"tokens", at::zeros({1, 0}, at::kLong)}});
+  });
   expect_error(ExitCode::bad_input, "reset: expected 2 rows, got 3", [&] {
     run({{"tokens", at::zeros({2, 3}, at::kLong)}, {"reset", at::ones({3}, at::kBool)}});
   });

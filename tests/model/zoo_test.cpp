@@ -1,4 +1,5 @@
-// The zoo against the papers: every name is there, and has the parameters and multiply-adds printed.
+// The zoo against the papers: every name is there, and has the parameters and multiply-adds
+// printed.
 #include "rondo/model/zoo.h"
 
 #include <chrono>
@@ -21,7 +22,7 @@ struct CountRow {
   const char* name;
   Count count;
   double parameters;
-  double tolerance;  // 0: exactly
+  double tolerance;   // 0: exactly
   int64_t image = 0;  // other than the model's own
 };
 
@@ -77,10 +78,8 @@ const CountRow kRingFormerRows[] = {
 
 constexpr double kTenth = 0.05 * kMillion;  // one decimal
 const CountRow kBlockRecurrentRows[] = {
-    inner_millions("brt/xl-512", 151.0, kTenth),
-    inner_millions("brt/xl-1024", 151.0, kTenth),
-    inner_millions("brt/xl-2048", 151.0, kTenth),
-    inner_millions("brt/slide-12l", 151.0, kTenth),
+    inner_millions("brt/xl-512", 151.0, kTenth), inner_millions("brt/xl-1024", 151.0, kTenth),
+    inner_millions("brt/xl-2048", 151.0, kTenth), inner_millions("brt/slide-12l", 151.0, kTenth),
     inner_millions("brt/slide-13l", 163.6, kTenth),
     inner_millions("brt/rec-fixed-dual", 168.9, kTenth),
     inner_millions("brt/rec-fixed-single", 170.9, kTenth),
@@ -97,17 +96,12 @@ const CountRow kBlockRecurrentRows[] = {
     inner("brt/rec-fixed-skip-adjacent", 169902224),  // ours
     inner("brt/rec-fixed-skip-apart", 169902224),     // ours
     // With the 260 rows of the embedding, as the authors' own shapes give.
-    total_millions("brt/slide-12l", 151.29),
-    total_millions("brt/slide-13l", 163.88),
-    total_millions("brt/rec-fixed-dual", 169.12),
-    total_millions("brt/rec-fixed-single", 171.21),
-    total_millions("brt/rec-fixed-skip", 160.73),
-    total_millions("brt/rec-lstm-dual", 181.70),
-    total_millions("brt/rec-lstm-single", 179.60),
-    total_millions("brt/rec-lstm-skip", 164.92),
+    total_millions("brt/slide-12l", 151.29), total_millions("brt/slide-13l", 163.88),
+    total_millions("brt/rec-fixed-dual", 169.12), total_millions("brt/rec-fixed-single", 171.21),
+    total_millions("brt/rec-fixed-skip", 160.73), total_millions("brt/rec-lstm-dual", 181.70),
+    total_millions("brt/rec-lstm-single", 179.60), total_millions("brt/rec-lstm-skip", 164.92),
     total_millions("brt/feedback-fixed-skip", 183.80),
-    total_millions("brt/feedback-lstm-single", 202.67),
-    total("rondo/ring-brt", 40664616),  // ours
+    total_millions("brt/feedback-lstm-single", 202.67), total("rondo/ring-brt", 40664616),  // ours
 };
 
 const CountRow kSretRows[] = {

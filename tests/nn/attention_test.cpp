@@ -58,8 +58,8 @@ TEST(Attend, IsSoftmaxOfScaledBiasedScores) {
         for (int64_t j = 0; j < kKeys; ++j) {
           if (!how.visible[b][0][i][j].item<bool>()) continue;
           const double dot = (in.q[b][h][i] * in.k[b][h][j]).sum().item<double>();
-          const double score = (0.7 * dot + in.bias[h][i][j].item<double>()) *
-                               in.scale[h].item<double>();
+          const double score =
+              (0.7 * dot + in.bias[h][i][j].item<double>()) * in.scale[h].item<double>();
           total += std::exp(score);
           sum = sum + in.v[b][h][j] * std::exp(score);
         }

@@ -23,7 +23,10 @@ void check_half_detached(int64_t entries) {
 void check_one_wrong_entry() {
   const Tensor x = variable({100}, 1);
   gradcheck(
-      [&] { return at::cat({x.narrow(0, 0, 99), x.narrow(0, 99, 1).detach()}).sin(); }, {{"x", x}});
+      [&] {
+        return at::cat({x.narrow(0, 0, 99), x.narrow(0, 99, 1).detach()}).sin();
+      },
+      {{"x", x}});
 }
 
 TEST(Gradcheck, ReportsWrongGradients) {

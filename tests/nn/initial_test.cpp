@@ -1,4 +1,5 @@
-// The laws parameters are drawn from, and what a drawn value depends on: seed and name, nothing else.
+// The laws parameters are drawn from, and what a drawn value depends on: seed and name, nothing
+// else.
 #include <cmath>
 
 #include "rondo/nn/layers.h"
@@ -42,11 +43,11 @@ TEST(InitialLaws, Normal) {
 }
 
 TEST(InitialLaws, Uniform) {
-  for (const auto& [law, bound] : {std::make_pair(nn::uniform(0.3), 0.3),
-                                   std::make_pair(nn::xavier_uniform(30, 20), std::sqrt(6.0 / 50)),
-                                   std::make_pair(nn::xavier_uniform(30, 20, 0.5),
-                                                  0.5 * std::sqrt(6.0 / 50)),
-                                   std::make_pair(nn::torch_default(16), 0.25)}) {
+  for (const auto& [law, bound] :
+       {std::make_pair(nn::uniform(0.3), 0.3),
+        std::make_pair(nn::xavier_uniform(30, 20), std::sqrt(6.0 / 50)),
+        std::make_pair(nn::xavier_uniform(30, 20, 0.5), 0.5 * std::sqrt(6.0 / 50)),
+        std::make_pair(nn::torch_default(16), 0.25)}) {
     const Tensor value = draw(law);
     expect_moments(value, 0.0, bound / std::sqrt(3.0));
     EXPECT_LE(value.abs().max().item<double>(), bound * (1 + 1e-6));

@@ -146,7 +146,8 @@ TEST(Layers, LowRankStartsAtZeroAndIsTheProductOfItsParts) {
   make_generic(low, 4);
   const auto p = low.named_parameters();
   const Tensor matrix = at::matmul(p["down"].t(), p["up"]);  // [6, 4], never formed by the layer
-  expect_near(low.forward(x.to(at::kDouble), Scope()), at::matmul(x.to(at::kDouble), matrix), 1e-13);
+  expect_near(low.forward(x.to(at::kDouble), Scope()), at::matmul(x.to(at::kDouble), matrix),
+              1e-13);
 }
 
 TEST(Layers, GatesAreTheirFormulas) {

@@ -49,7 +49,8 @@ TEST(SplitSinusoidalPositions, EqualAScalarLoop) {
     for (int64_t t = 0; t < 3; ++t) {
       const double p = static_cast<double>(positions[b][t].item<int64_t>());
       for (int64_t j = 0; j < half; ++j) {
-        const double rate = std::pow(10000.0, -static_cast<double>(j) / static_cast<double>(half - 1));
+        const double rate =
+            std::pow(10000.0, -static_cast<double>(j) / static_cast<double>(half - 1));
         EXPECT_NEAR(table[b][t][j].item<double>(), std::sin(p * rate), 1e-12);
         EXPECT_NEAR(table[b][t][half + j].item<double>(), std::cos(p * rate), 1e-12);
       }

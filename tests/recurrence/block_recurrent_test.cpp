@@ -1,4 +1,5 @@
-// The recurrent layer against a second implementation, in all gate configurations, and its gradients.
+// The recurrent layer against a second implementation, in all gate configurations, and its
+// gradients.
 #include "rondo/recurrence/block_recurrent.h"
 
 #include "tests/support/expect.h"
@@ -63,8 +64,8 @@ TEST_P(BlockRecurrentLayer, EqualsThePlainOneWholeAndInPieces) {
     for (const std::vector<int64_t>& pieces :
          std::vector<std::vector<int64_t>>{{length}, {1}, {3}, {4}, {9}, {2, 7, 1, 5, 6}}) {
       State state;
-      const std::string what = "length " + std::to_string(length) + ", pieces of " +
-                               std::to_string(pieces.front());
+      const std::string what =
+          "length " + std::to_string(length) + ", pieces of " + std::to_string(pieces.front());
       expect_near(play_in_pieces(*layer, u, pieces, state), want, 1e-12, what);
       expect_near(state.get("level.0.state"), at::stack(states), 1e-12, what);
     }
@@ -86,17 +87,13 @@ TEST_P(BlockRecurrentLayer, Gradients) {
 
 INSTANTIATE_TEST_SUITE_P(
     Gates, BlockRecurrentLayer,
-    ::testing::Values(RecurrentCase{"fixed", "dual", "reference"},
-                      RecurrentCase{"fixed", "single", "reference"},
-                      RecurrentCase{"fixed", "skip", "reference"},
-                      RecurrentCase{"lstm", "dual", "reference"},
-                      RecurrentCase{"lstm", "single", "reference"},
-                      RecurrentCase{"lstm", "skip", "reference"},
-                      RecurrentCase{"fixed", "dual", "paper"},
-                      RecurrentCase{"fixed", "single", "paper"},
-                      RecurrentCase{"fixed", "skip", "paper"}, RecurrentCase{"lstm", "dual", "paper"},
-                      RecurrentCase{"lstm", "single", "paper"},
-                      RecurrentCase{"lstm", "skip", "paper"}),
+    ::testing::Values(
+        RecurrentCase{"fixed", "dual", "reference"}, RecurrentCase{"fixed", "single", "reference"},
+        RecurrentCase{"fixed", "skip", "reference"}, RecurrentCase{"lstm", "dual", "reference"},
+        RecurrentCase{"lstm", "single", "reference"}, RecurrentCase{"lstm", "skip", "reference"},
+        RecurrentCase{"fixed", "dual", "paper"}, RecurrentCase{"fixed", "single", "paper"},
+        RecurrentCase{"fixed", "skip", "paper"}, RecurrentCase{"lstm", "dual", "paper"},
+        RecurrentCase{"lstm", "single", "paper"}, RecurrentCase{"lstm", "skip", "paper"}),
     case_name);
 
 TEST(BlockRecurrent, TanhModesDifferWhereTheyShould) {
@@ -109,7 +106,8 @@ TEST(BlockRecurrent, TanhModesDifferWhereTheyShould) {
     return state.get("level.0.state");
   };
   // The same in both readings: lstm single (tanh), fixed dual and skip (none).
-  EXPECT_TRUE(final_state("lstm", "single", "paper").equal(final_state("lstm", "single", "reference")));
+  EXPECT_TRUE(
+      final_state("lstm", "single", "paper").equal(final_state("lstm", "single", "reference")));
   for (const char* configuration : {"dual", "skip"}) {
     EXPECT_TRUE(final_state("fixed", configuration, "paper")
                     .equal(final_state("fixed", configuration, "reference")));

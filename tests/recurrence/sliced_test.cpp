@@ -103,8 +103,8 @@ TEST(Sliced, ModesSayWhenToPermuteAndUndo) {
     bool permute, invert;
   };
   const Row rows[] = {
-      {"P", 0, 4, false, false},    {"P", 1, 4, true, false},    {"P", 1, 1, true, false},
-      {"P+I", 0, 4, false, false},  {"P+I", 1, 4, true, true},   {"P+I", 1, 1, true, true},
+      {"P", 0, 4, false, false},     {"P", 1, 4, true, false},    {"P", 1, 1, true, false},
+      {"P+I", 0, 4, false, false},   {"P+I", 1, 4, true, true},   {"P+I", 1, 1, true, true},
       {"P+I-L", 0, 4, false, false}, {"P+I-L", 2, 4, true, true}, {"P+I-L", 2, 1, false, false},
   };
   for (const Row& row : rows) {
@@ -128,8 +128,9 @@ TEST(Sliced, InverseIsExact) {
 }
 
 TEST(Sliced, GroupsThatDoNotDivideAreAnError) {
-  expect_error(ExitCode::bad_input, "12 tokens cannot be cut into 5 equal groups",
-               [] { slice_groups(noise({1, 1, kTokens, 2}, 1), 5); });
+  expect_error(ExitCode::bad_input, "12 tokens cannot be cut into 5 equal groups", [] {
+    slice_groups(noise({1, 1, kTokens, 2}, 1), 5);
+  });
 }
 
 TEST(Permutations, FixedOnesRepeatAndRandomOnesFollowTheSeed) {
@@ -157,12 +158,10 @@ TEST(Permutations, GivenOnesAreCheckedAndUsedInOrder) {
                [&] { given.next(kTokens); });
   expect_error(ExitCode::bad_input, "expected a permutation of 10 tokens",
                [&] { Permutations(std::vector<Tensor>{p}).next(10); });
-  expect_error(ExitCode::bad_input, "repeated or missing numbers", [] {
-    Permutations(std::vector<Tensor>{at::zeros({4}, at::kLong)}).next(4);
-  });
-  expect_error(ExitCode::bad_input, "expected a permutation of 4 tokens", [] {
-    Permutations(std::vector<Tensor>{at::arange(4, at::kFloat)}).next(4);
-  });
+  expect_error(ExitCode::bad_input, "repeated or missing numbers",
+               [] { Permutations(std::vector<Tensor>{at::zeros({4}, at::kLong)}).next(4); });
+  expect_error(ExitCode::bad_input, "expected a permutation of 4 tokens",
+               [] { Permutations(std::vector<Tensor>{at::arange(4, at::kFloat)}).next(4); });
 }
 
 TEST(SelfAttentionGradients, SlicedAndPermuted) {

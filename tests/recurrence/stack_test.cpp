@@ -216,8 +216,7 @@ TEST(LevelSignals, FeedForwardSignalJoinsTheInputOrTheHiddenLayer) {
     LevelSignals signals(c, 6, 6, 10);
     make_generic(signals, 2);
     const auto p = signals.named_parameters();
-    const Tensor g =
-        at::matmul(at::matmul(x, p["feed_forward.down"].t()), p["feed_forward.up"]);
+    const Tensor g = at::matmul(at::matmul(x, p["feed_forward.down"].t()), p["feed_forward.up"]);
     expect_near(signals.feed_forward_input(x, Scope()), inter ? x : x + g, 1e-13);
     const Tensor inner = signals.feed_forward_inner(x, Scope());
     ASSERT_EQ(inner.defined(), inter);
@@ -272,7 +271,8 @@ TEST(LoopProjection, IsANormedFeedForwardWithItsOwnCoefficients) {
   const Tensor f = at::linear(h, p["feed_forward.down.weight"], p["feed_forward.down.bias"]);
   expect_near(projection.forward(x, Scope()).detach(),
               (x * p["residual.identity"][0] + f * p["residual.branch"][0]).detach(), 1e-13);
-  gradcheck([&] { return projection.forward(x, Scope()); }, with_parameters(projection, {{"x", x}}));
+  gradcheck([&] { return projection.forward(x, Scope()); },
+            with_parameters(projection, {{"x", x}}));
 }
 
 // Counts multiply-adds by the last part of their name.

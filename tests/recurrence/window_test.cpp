@@ -47,9 +47,9 @@ TEST_P(WindowEqualsFull, ForEveryLengthWholeAndInPieces) {
     for (const std::vector<int64_t>& pieces :
          std::vector<std::vector<int64_t>>{{length}, {1}, {3}, {4}, {9}, {2, 7, 1, 5, 6}}) {
       State state;
-      expect_near(play_in_pieces(*layer, u, pieces, state), want, 1e-12,
-                  "length " + std::to_string(length) + ", pieces of " +
-                      std::to_string(pieces.front()));
+      expect_near(
+          play_in_pieces(*layer, u, pieces, state), want, 1e-12,
+          "length " + std::to_string(length) + ", pieces of " + std::to_string(pieces.front()));
     }
   }
 }

@@ -45,8 +45,8 @@ TEST(CostFormula, OfABlockRecurrentLayer) {
   // Tokens: second queries, attention to the states, twice as wide an output projection.
   const int64_t tokens = kN * kD * kInner + 2 * kN * kS * kInner + kN * kInner * kD;
   // States, per block: four projections, attention to themselves and to two windows, the output.
-  const int64_t states = 4 * kS * kD * kInner + 2 * kS * kS * kInner + 2 * kS * 2 * kW * kInner +
-                         kS * 2 * kInner * kD;
+  const int64_t states =
+      4 * kS * kD * kInner + 2 * kS * kS * kInner + 2 * kS * 2 * kW * kInner + kS * 2 * kInner * kD;
   EXPECT_EQ(cost.multiply_adds, static_cast<double>(sliding_work() + tokens + blocks * states));
 }
 
@@ -94,7 +94,7 @@ class CostOfEvery : public ::testing::TestWithParam<std::string> {};
 TEST_P(CostOfEvery, TinyModelIsWhatTheRealNetworkHasAndDoes) {
   const at::NoGradGuard no_grad;
   const ModelConfig config = shrink(find_model(GetParam()).config());
-  const int64_t tokens = 14;               // of a text; more than three windows
+  const int64_t tokens = 14;                       // of a text; more than three windows
   const Cost cost = measure_cost(config, tokens);  // without memory
   const TinyModel m(config);
   int64_t parameters = 0;
@@ -127,8 +127,7 @@ TEST_P(CostOfEvery, PartsAddUp) {
   EXPECT_LT(cost.without_embeddings, cost.parameters);
 }
 
-INSTANTIATE_TEST_SUITE_P(Zoo, CostOfEvery, ::testing::ValuesIn(zoo_names()),
-                         [](const auto& info) { return test_name(info.param); });
+INSTANTIATE_TEST_SUITE_P(Zoo, CostOfEvery, ::testing::ValuesIn(zoo_names()), NameOfModel());
 
 }  // namespace
 }  // namespace rondo::test

@@ -32,7 +32,8 @@ struct GradcheckOptions {
 
 // `output` computes from the present values of `variables` (double leaves) and must be repeatable.
 // Small tensors are moved entry by entry; large ones at some entries and along random directions,
-// which every entry takes part in. A variable that autograd reports no gradient for must not matter.
+// which every entry takes part in. A variable that autograd reports no gradient for must not
+// matter.
 void gradcheck(const std::function<Tensor()>& output, const NamedTensors& variables,
                const GradcheckOptions& options = {});
 

@@ -66,7 +66,8 @@ Tensor merge(const Tensor& heads) {  // [H, T, d] → [T, H·d]
 
 PlainDocument::PlainDocument(const torch::nn::Module& module, const WindowOptions& options)
     : options_(options) {
-  for (const auto& item : module.named_parameters()) parameters_[item.key()] = item.value().detach();
+  for (const auto& item : module.named_parameters())
+    parameters_[item.key()] = item.value().detach();
 }
 
 Tensor PlainDocument::parameter(const std::string& name) const {
@@ -108,7 +109,8 @@ Tensor PlainDocument::see_window(int64_t head, int64_t i) const {
   const bool self = options_.attend_self || window == 0;
   for (int64_t j = first; self ? j <= i : j < i; ++j) {
     if (j < 0 && options_.mask_empty_cache) continue;
-    const double score = inner_product(q_[head][i], key(head, j)) + table[bucket(i - j)].item<double>();
+    const double score =
+        inner_product(q_[head][i], key(head, j)) + table[bucket(i - j)].item<double>();
     weighing.add(score * scale, value(head, j));
   }
   return weighing.sum();
@@ -167,7 +169,8 @@ void PlainDocument::update_state(const StateView& view, int64_t block, const Tim
   const Tensor projected = map("cell.projections.output", attended);
   state_ = gate("cell.attention_gate", state_, projected, attended, time);
   if (time.configuration == "skip") return;
-  const Tensor h = at::relu(map("cell.up", rms(state_, parameter("cell.feed_forward_norm.weight"))));
+  const Tensor h =
+      at::relu(map("cell.up", rms(state_, parameter("cell.feed_forward_norm.weight"))));
   state_ = gate("cell.feed_forward_gate", state_, map("cell.down", h), h, time);
 }
 

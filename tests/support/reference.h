@@ -26,7 +26,8 @@ std::string fixture(const std::string& name);
 // All tensors of a reference file.
 class Reference {
  public:
-  explicit Reference(const std::string& name) : tensors_(load_tensors(fixture(name + ".safetensors"))) {}
+  explicit Reference(const std::string& name)
+      : tensors_(load_tensors(fixture(name + ".safetensors"))) {}
   Tensor operator[](const std::string& name) const;
   // Those below `prefix`, without it.
   NamedTensors below(const std::string& prefix) const;

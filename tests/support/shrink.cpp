@@ -70,7 +70,8 @@ Tensor random_tokens(const Shape& shape, int64_t vocabulary, uint64_t seed) {
   return at::randint(0, vocabulary, shape, nn::counter_generator(seed, "tokens"), at::kLong);
 }
 
-NamedTensors inputs_for(const EncoderDecoderConfig& c, int64_t rows, uint64_t seed, int64_t length) {
+NamedTensors inputs_for(const EncoderDecoderConfig& c, int64_t rows, uint64_t seed,
+                        int64_t length) {
   // Everything but padding, then padding at the end of the first row.
   const auto sentences = [&](int64_t vocabulary, int64_t tokens, uint64_t number) {
     const Tensor t = random_tokens({rows, tokens}, vocabulary - 1, number);

@@ -1,6 +1,9 @@
 // Any model at a size a test can afford: the structure of the original (scheme, levels, blocks and
-// loops, groups, recurrent layers, placement, style, dropout), with small widths, windows and images.
+// loops, groups, recurrent layers, placement, style, dropout), with small widths, windows and
+// images.
 #pragma once
+
+#include <gtest/gtest.h>
 
 #include "rondo/model/network.h"
 #include "rondo/model/zoo.h"
@@ -14,8 +17,8 @@ ModelConfig shrink(ModelConfig config);
 NamedTensors tiny_inputs(const ModelConfig& config, int64_t rows, uint64_t seed,
                          int64_t length = 11);
 
-// A shrunk model, ready to run: weights drawn, then moved a little so that nothing is zero or one by
-// construction; in evaluation mode.
+// A shrunk model, ready to run: weights drawn, then moved a little so that nothing is zero or one
+// by construction; in evaluation mode.
 struct TinyModel {
   explicit TinyModel(ModelConfig shrunk, uint64_t seed = 1);
   // The logits of `inputs` from an empty state.
@@ -30,5 +33,13 @@ std::vector<std::string> zoo_names(const std::string& task = {});
 
 // "ringformer/mt-base" → "ringformer_mt_base", as googletest wants it.
 std::string test_name(std::string model);
+
+// Names the cases of INSTANTIATE_TEST_SUITE_P whose parameter is the name of a model.
+struct NameOfModel {
+  template <class Param>
+  std::string operator()(const ::testing::TestParamInfo<Param>& given) const {
+    return test_name(given.param);
+  }
+};
 
 }  // namespace rondo::test

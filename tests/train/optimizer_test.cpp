@@ -93,8 +93,8 @@ TEST(AdamTextbook, BothKindsWithWeightDecay) {
       const Tensor g = at::randn({3, 4}, at::kDouble);
       w.mutable_grad() = g;
       optimizer->step(t, 0.01);
-      textbook_adam(want, std::vector<double>(g.data_ptr<double>(), g.data_ptr<double>() + 12), m, v,
-                    t, c, 0.01);
+      textbook_adam(want, std::vector<double>(g.data_ptr<double>(), g.data_ptr<double>() + 12), m,
+                    v, t, c, 0.01);
     }
     for (int64_t i = 0; i < 12; ++i) {
       EXPECT_NEAR(w.data_ptr<double>()[i], want[static_cast<size_t>(i)], 1e-12) << kind;

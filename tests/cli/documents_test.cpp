@@ -1,0 +1,102 @@
+// The documents say what is true now: shown output is what the program prints, links and paths lead
+// somewhere.
+#include <regex>
+
+#include "rondo/base/text.h"
+#include "rondo/model/zoo.h"
+#include "tests/cli/process.h"
+
+namespace rondo::testing {
+namespace {
+
+namespace fs = std::filesystem;
+
+const std::string kRoot = RONDO_SOURCE_DIR;
+
+std::vector<std::string> documents() {
+  std::vector<std::string> paths;
+  for (const std::string folder : {"", "/docs", "/docs/papers"}) {
+    for (const auto& entry : fs::directory_iterator(kRoot + folder)) {
+      if (entry.path().extension() == ".md") paths.push_back(entry.path().string());
+    }
+  }
+  return paths;
+}
+
+// All first groups of `pattern` in `text`.
+std::vector<std::string> matches(const std::string& text, const std::string& pattern) {
+  const std::regex regex(pattern);
+  std::vector<std::string> found;
+  for (std::sregex_iterator it(text.begin(), text.end(), regex), end; it != end; ++it) {
+    found.push_back((*it)[1]);
+  }
+  return found;
+}
+
+TEST(Documents, LinksLeadSomewhere) {
+  int64_t links = 0;
+  for (const std::string& document : documents()) {
+    for (const std::string& link : matches(slurp(document), R"(\]\(([^)#:]+)\))")) {
+      EXPECT_TRUE(fs::exists(fs::path(document).parent_path() / link)) << document << ": " << link;
+      ++links;
+    }
+  }
+  EXPECT_GE(links, 10);
+}
+
+TEST(Documents, PathsOfSourcesExist) {
+  int64_t paths = 0;
+  for (const std::string& document : documents()) {
+    const std::string pattern =
+        R"(`((?:rondo|cli|tests|tools|examples|docs|cmake)/[\w/.]+\.(?:h|cpp|md|py|sh|txt|toml))`)";
+    for (const std::string& path : matches(slurp(document), pattern)) {
+      // The worked examples of adding_a_variant.md are not part of the tree.
+      if (contains(path, "sandwich") || contains(path, "running_mean")) continue;
+      EXPECT_TRUE(fs::exists(kRoot + "/" + path)) << document << ": " << path;
+      ++paths;
+    }
+  }
+  EXPECT_GE(paths, 30);
+}
+
+TEST(Documents, NamedModelsExist) {
+  std::vector<std::string> names;
+  for (const ZooEntry& entry : zoo()) names.push_back(entry.name);
+  for (const std::string& document : documents()) {
+    for (const std::string& name :
+         matches(slurp(document), R"(`((?:ringformer|brt|sret)/[\w-]+)`)")) {
+      EXPECT_NE(std::find(names.begin(), names.end(), name), names.end())
+          << document << ": " << name;
+    }
+  }
+}
+
+TEST(Documents, ReadmeShowsRealOutput) {
+  const std::string readme = slurp(kRoot + "/README.md");
+  const std::string info = rondo_ok({"info", "ringformer/mt-base"}).out;
+  EXPECT_TRUE(contains(readme, "$ rondo info ringformer/mt-base\n" + info)) << info;
+  EXPECT_TRUE(contains(readme, std::to_string(zoo().size()) + " models"));
+  const Result refused = rondo({"info", "sret/t", "--image", "200"});
+  EXPECT_TRUE(contains(readme, "$ rondo info sret/t --image 200\n" + refused.err)) << refused.err;
+}
+
+TEST(Documents, ReadmeShowsEveryVerbAndExitCode) {
+  const std::string readme = slurp(kRoot + "/README.md");
+  for (const char* verb : {"models", "info", "forward", "import", "doctor", "config"}) {
+    EXPECT_TRUE(contains(readme, std::string("rondo ") + verb)) << verb;
+  }
+  EXPECT_TRUE(contains(readme, "Exit codes: 0 ok, 1 failure, 2 usage, 3 bad model"));
+}
+
+// What belongs to one machine or to a package registry has no place in a document.
+TEST(Documents, NameNoMachine) {
+  for (const std::string& document : documents()) {
+    const std::string text = slurp(document);
+    for (const char* word : {"/work/", "/tmp/", "/home/", "/root/", "http://", "https://"}) {
+      EXPECT_FALSE(contains(text, word)) << document << ": " << word;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace rondo::testing

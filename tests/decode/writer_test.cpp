@@ -1,0 +1,258 @@
+// Writing token by token: the same as the model's forward pass over the whole text, continued from
+// a file at any place without a bit of difference, in memory that does not grow.
+#include "rondo/decode/generate.h"
+
+#include "tests/support/expect.h"
+#include "tests/support/reference.h"
+#include "tests/support/shrink.h"
+
+namespace rondo::test {
+namespace {
+
+constexpr int64_t kStart = 7;  // what a writer without a prompt reads first
+
+// Every kind of model there is to write with, by name.
+std::map<std::string, LanguageModelConfig> writing_models() {
+  LanguageModelConfig base;
+  base.depth.levels = 3;
+  base.time.recurrent_layers = {2};
+  base.time.memory_layer = 2;
+  base = std::get<LanguageModelConfig>(shrink(ModelConfig{base}).network);
+  std::map<std::string, LanguageModelConfig> models;
+  const auto add = [&](const std::string& name, const std::string& kind) -> LanguageModelConfig& {
+    models[name] = base;
+    models[name].time.kind = kind;
+    return models[name];
+  };
+  for (const char* kind : {"none", "window", "memorizing"}) add(kind, kind);
+  for (const char* gate : {"fixed", "lstm"}) {
+    for (const char* configuration : {"skip", "single", "dual"}) {
+      auto& c = add(std::string(gate) + "_" + configuration, "block-recurrent");
+      c.time.gate = gate;
+      c.time.configuration = configuration;
+    }
+  }
+  add("feedback_fixed_skip", "feedback");
+  auto& lstm = add("feedback_lstm_single", "feedback");
+  lstm.time.gate = "lstm";
+  lstm.time.configuration = "single";
+  add("attend_self", "block-recurrent").time.attend_self = true;
+  add("mask_empty_cache", "block-recurrent").time.mask_empty_cache = true;
+  add("window_masked", "window").time.mask_empty_cache = true;
+  add("ring", "block-recurrent").depth.scheme = "ring";
+  add("universal_feedback", "feedback").depth.scheme = "universal";
+  auto& recursive = add("recursive", "block-recurrent");
+  recursive.depth.scheme = "recursive";
+  recursive.depth.recursive.blocks = {2};
+  recursive.depth.recursive.loops = {2};
+  add("two_recurrent_layers", "block-recurrent").time.recurrent_layers = {1, 3};
+  return models;
+}
+
+std::vector<std::string> writing_names() {
+  std::vector<std::string> names;
+  for (const auto& [name, config] : writing_models()) names.push_back(name);
+  return names;
+}
+
+class Writing : public ::testing::TestWithParam<std::string> {
+ protected:
+  Writing() : tiny_(ModelConfig{writing_models().at(GetParam())}) {
+    model_ = std::dynamic_pointer_cast<LanguageModel>(tiny_.network);
+    options_.seed = 11;
+  }
+
+  std::vector<int32_t> prompt(int64_t length) const {
+    const Tensor t = tiny_inputs(tiny_.config, 1, 5, 100).at("tokens")[0];
+    std::vector<int32_t> tokens;
+    for (int64_t i = 0; i < length; ++i) tokens.push_back(t[i].item<int32_t>());
+    return tokens;
+  }
+
+  // Writes `count` tokens more, appended to `text`.
+  void write(Writer& writer, int64_t count, std::vector<int32_t>& text) const {
+    Sampler sampler(options_);
+    for (int64_t i = 0; i < count; ++i) {
+      text.push_back(static_cast<int32_t>(writer.write(sampler, kStart)));
+    }
+  }
+
+  // Logits after the last of all `text`, and the state there, by the ordinary forward pass.
+  Tensor read_whole(const std::vector<int32_t>& text, State& state) const {
+    const at::NoGradGuard no_grad;
+    const Tensor tokens = at::tensor(text, at::kInt).to(at::kLong).unsqueeze(0);
+    const Tensor logits = model_->forward_tokens(tokens, state, Scope());
+    return logits.select(1, tokens.size(1) - 1);
+  }
+
+  TinyModel tiny_;
+  std::shared_ptr<LanguageModel> model_;
+  SamplerOptions options_;
+};
+
+void expect_bits(const State& got, const State& want) {
+  ASSERT_EQ(got.tensors().size(), want.tensors().size());
+  for (const auto& [name, tensor] : want.tensors()) expect_identical(got.get(name), tensor, name);
+}
+
+TEST_P(Writing, IsTheForwardPassOfTheWholeText) {
+  for (const int64_t read : {0, 1, 4, 6, 13, 25}) {
+    for (int64_t written = read == 0 ? 1 : 0; written <= 14; ++written) {
+      SCOPED_TRACE(std::to_string(read) + " read, " + std::to_string(written) + " written");
+      std::vector<int32_t> text = prompt(read);
+      Writer writer(model_);
+      writer.read(text);
+      if (read == 0) text.push_back(kStart);
+      write(writer, written, text);
+      const State got = writer.state();
+      EXPECT_EQ(writer.position(), static_cast<int64_t>(text.size()));
+      State want;
+      expect_near(got.get("logits"), read_whole(text, want), 1e-5, "logits");
+      ASSERT_EQ(got.tensors().size(), want.tensors().size() + 1);
+      for (const auto& [name, tensor] : want.tensors()) {
+        ASSERT_EQ(got.get(name).sizes(), tensor.sizes()) << name;
+        if (tensor.numel() > 0) expect_near(got.get(name), tensor, 1e-5, name);
+      }
+    }
+  }
+}
+
+TEST_P(Writing, PicksWhatTheSamplerPicksOfTheLogits) {
+  Sampler sampler(options_);
+  for (int64_t i = 0; i < 9; ++i) {
+    std::vector<int32_t> text = prompt(6);
+    Writer writer(model_);
+    writer.read(text);
+    write(writer, i, text);
+    const Tensor logits = writer.state().get("logits").contiguous();
+    std::vector<float> scratch(logits.data_ptr<float>(), logits.data_ptr<float>() + logits.numel());
+    write(writer, 1, text);
+    EXPECT_EQ(text.back(), sampler.sample(scratch, static_cast<uint64_t>(6 + i))) << i;
+  }
+}
+
+// Any place: after any number of tokens read or written, inside a block or between two.
+TEST_P(Writing, ContinuedFromAFileIsAsIfItHadNotStopped) {
+  constexpr int64_t kWritten = 18;
+  for (const int64_t read : {0, 5, 8}) {
+    std::vector<int32_t> text = prompt(read);
+    Writer uninterrupted(model_);
+    uninterrupted.read(text);
+    write(uninterrupted, kWritten, text);
+    const State end = uninterrupted.state();
+    for (const int64_t stop : {0, 1, 2, 3, 4, 5, 7, 8, 11, 12, 17}) {
+      if (read + stop == 0) continue;
+      SCOPED_TRACE(std::to_string(read) + " read, stopped after " + std::to_string(stop));
+      std::vector<int32_t> parts = prompt(read);
+      const TemporaryFile file(".state");
+      {
+        Writer first(model_);
+        first.read(parts);
+        write(first, stop, parts);
+        first.state().save(file.path(), "me");
+      }
+      Writer second(model_, State::load(file.path(), "me"));
+      write(second, kWritten - stop, parts);
+      EXPECT_EQ(parts, text);
+      expect_bits(second.state(), end);
+    }
+  }
+}
+
+TEST_P(Writing, OneStateMayBeContinuedTwice) {
+  std::vector<int32_t> text = prompt(9);
+  Writer writer(model_);
+  writer.read(text);
+  const State fork = writer.state();
+  std::vector<int32_t> one;
+  std::vector<int32_t> two;
+  Writer first(model_, fork);
+  write(first, 13, one);
+  Writer second(model_, fork);
+  write(second, 13, two);
+  EXPECT_EQ(one, two);
+  expect_bits(first.state(), second.state());
+  expect_bits(writer.state(), fork);
+}
+
+TEST_P(Writing, ReadsInPiecesAndBetweenTokens) {
+  const std::vector<int32_t> all = prompt(60);
+  std::vector<int32_t> text;
+  Writer writer(model_);
+  const auto read = [&](int64_t first, int64_t count) {
+    const std::vector<int32_t> piece(all.begin() + first, all.begin() + first + count);
+    writer.read(piece);
+    text.insert(text.end(), piece.begin(), piece.end());
+  };
+  read(0, 3);
+  read(3, 0);
+  read(3, 10);
+  write(writer, 5, text);
+  read(20, 1);
+  write(writer, 1, text);
+  read(30, 27);
+  State want;
+  expect_near(writer.state().get("logits"), read_whole(text, want), 1e-5);
+  EXPECT_EQ(writer.position(), static_cast<int64_t>(text.size()));
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, Writing, ::testing::ValuesIn(writing_names()),
+                         [](const auto& given) { return given.param; });
+
+// ---- memory
+// ---------------------------------------------------------------------------------------
+
+std::vector<const void*> buffers_of(const StepCaches& caches) {
+  std::vector<const void*> places;
+  for (const LevelCache& level : caches.levels) {
+    places.push_back(level.keys.data_ptr());
+    places.push_back(level.values.data_ptr());
+  }
+  return places;
+}
+
+size_t bytes_of(const StepCaches& caches) {
+  size_t total = 0;
+  for (const LevelCache& level : caches.levels) {
+    for (const Tensor* t :
+         {&level.keys, &level.values, &level.bias, &level.state, &level.state_keys,
+          &level.state_values, &level.state_queries, &level.token_queries}) {
+      if (t->defined()) total += t->storage().nbytes();
+    }
+  }
+  return total;
+}
+
+TEST(WritingMemory, OfTheStepBuffersNeverGrows) {
+  for (const auto& [name, config] : writing_models()) {
+    const TinyModel tiny(ModelConfig{config});
+    auto model = std::dynamic_pointer_cast<LanguageModel>(tiny.network);
+    if (!model->can_step()) continue;
+    StepCaches caches = model->open_steps(State(), 1);
+    const int64_t window = config.time.window;
+    for (int64_t i = 0; i < window; ++i) model->step(at::full({1}, i, at::kLong), caches);
+    const size_t bytes = bytes_of(caches);
+    const std::vector<const void*> places = buffers_of(caches);
+    for (int64_t i = 0; i < 10 * window; ++i) {
+      model->step(at::full({1}, i % 40, at::kLong), caches);
+      ASSERT_EQ(bytes_of(caches), bytes) << name << " after " << i;
+      ASSERT_EQ(buffers_of(caches), places) << name << " after " << i;
+    }
+  }
+}
+
+TEST(WritingMemory, OfAStateIsTheSameAfterAnyNumberOfWindows) {
+  for (const auto& [name, config] : writing_models()) {
+    if (config.time.kind == "none") continue;  // sees everything: that must grow
+    const TinyModel tiny(ModelConfig{config});
+    Writer writer(std::dynamic_pointer_cast<LanguageModel>(tiny.network));
+    Sampler sampler{SamplerOptions()};
+    for (int64_t i = 0; i < 5 * config.time.window + 1; ++i) writer.write(sampler, kStart);
+    const int64_t bytes = writer.state().bytes();
+    for (int64_t i = 0; i < 10 * config.time.window; ++i) writer.write(sampler, kStart);
+    EXPECT_EQ(writer.state().bytes(), bytes) << name;
+  }
+}
+
+}  // namespace
+}  // namespace rondo::test

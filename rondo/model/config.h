@@ -133,8 +133,10 @@ void describe(V& v, PyramidConfig& c) {
   v.section("depth", c.depth, "weight sharing over depth: vanilla or recursive, by stage");
 }
 
-// Language modelling over endless documents.
+// Language modelling over endless documents. Defaults are the Block-Recurrent paper's.
 struct LanguageModelConfig {
+  LanguageModelConfig() { depth.levels = 12; }
+
   int64_t vocabulary = 260;
   int64_t width = 1024;
   int64_t hidden = 4096;

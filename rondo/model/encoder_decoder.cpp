@@ -83,14 +83,15 @@ std::shared_ptr<Stack> EncoderDecoder::make_stack(bool decoder) const {
 Tensor EncoderDecoder::embed(const Tensor& table, const Tensor& tokens, int64_t first) const {
   const EncoderDecoderConfig& c = config_;
   Tensor x = nn::embed(table, tokens, c.padding);  // [B, T, D]
-  if (fairseq(c)) {
-    // Tokens are numbered from padding + 1; padding itself keeps the zero vector.
-    const Tensor numbers =
-        at::arange(first, first + tokens.size(1), at::kLong).unsqueeze(0) + (c.padding + 1);
-    x = x * std::sqrt(static_cast<double>(c.width));
+  if (fairseq(c)) x = x * std::sqrt(static_cast<double>(c.width));
+  const bool universal = c.depth.scheme == "universal";  // levels add their own position code
+  if (fairseq(c) && !universal) {
+    // Tokens are numbered from padding + 1, padding left out: that keeps the zero vector.
+    const Tensor real = tokens.ne(c.padding);  // [B, T]
+    const Tensor numbers = real.cumsum(1) + (first + c.padding);
     const Tensor p = nn::split_sinusoidal_positions(numbers, c.width, x.options());
-    x = x + (tokens.is_meta() ? p : p * tokens.ne(c.padding).unsqueeze(-1).to(x.scalar_type()));
-  } else if (c.depth.scheme != "universal") {
+    x = x + p * real.unsqueeze(-1).to(x.scalar_type());
+  } else if (!universal) {
     x = x + nn::sinusoidal_positions(first, tokens.size(1), c.width, x.options());
   }
   return nn::dropout(x, c.dropout, is_training());

@@ -38,8 +38,7 @@ class LanguageVerbs : public ::testing::Test {
   Trainee t;
 };
 
-// ---- eval
-// -----------------------------------------------------------------------------------------
+// ---- eval -------------------------------------------------------------------------------------
 
 TEST_F(LanguageVerbs, EvalAgreesWithTrainingAndWithItself) {
   const auto json = score({"--split", "valid"});
@@ -103,8 +102,7 @@ TEST_F(LanguageVerbs, EvalGoesOnFromAState) {
             generate({"--prompt-file", t.file("valid.txt"), "-n", "40", "--temperature", "0"}));
 }
 
-// ---- generate
-// -------------------------------------------------------------------------------------
+// ---- generate ---------------------------------------------------------------------------------
 
 TEST_F(LanguageVerbs, GenerateIsAFunctionOfItsSeed) {
   const std::string text = generate({"--prompt", "round and ", "-n", "200"});
@@ -142,8 +140,7 @@ TEST_F(LanguageVerbs, GenerateReadsPromptsFromAnywhere) {
                  "--temperature");
 }
 
-// ---- state
-// ----------------------------------------------------------------------------------------
+// ---- state ------------------------------------------------------------------------------------
 
 TEST_F(LanguageVerbs, AStateContinuesItsDocument) {
   const std::string document = slurp(t.file("texts/3")).substr(0, 301);  // inside a block of 8
@@ -224,8 +221,7 @@ TEST_F(LanguageVerbs, OnlyTrainedLanguageModelsWrite) {
   refused("brt/slide-12l", "has no weights");
 }
 
-// ---- tokenizer
-// ------------------------------------------------------------------------------------
+// ---- tokenizer --------------------------------------------------------------------------------
 
 TEST(TokenizerVerb, TrainsAVocabularyThatAModelUses) {
   const Trainee t;

@@ -199,8 +199,7 @@ TEST_P(Writing, ReadsInPiecesAndBetweenTokens) {
 INSTANTIATE_TEST_SUITE_P(Models, Writing, ::testing::ValuesIn(writing_names()),
                          [](const auto& given) { return given.param; });
 
-// ---- memory
-// ---------------------------------------------------------------------------------------
+// ---- memory -----------------------------------------------------------------------------------
 
 std::vector<const void*> buffers_of(const StepCaches& caches) {
   std::vector<const void*> places;

@@ -97,6 +97,22 @@ TEST_P(TranslatorConformance, BeamsMayBeReorderedAndDropped) {
 INSTANTIATE_TEST_SUITE_P(Zoo, TranslatorConformance, ::testing::ValuesIn(zoo_names("translation")),
                          NameOfModel());
 
+TEST(Translation, UniversalLevelsAddTheOnlyPositionCode) {
+  // fairseq numbers positions from the padding token on; without them its number does not matter.
+  const at::NoGradGuard no_grad;
+  const Tensor source = at::tensor({5, 9, 9, 20}, at::kLong).view({1, 4});
+  const auto encoded = [&](const std::string& scheme, int64_t padding) {
+    ModelConfig config = shrink(find_model("sret/mt-wmt").config());
+    auto& c = std::get<EncoderDecoderConfig>(config.network);
+    c.depth.scheme = scheme;
+    c.padding = padding;
+    const TinyModel m(config);
+    return dynamic_cast<EncoderDecoder&>(*m.network).encode(source, Scope()).get("memory");
+  };
+  expect_identical(encoded("universal", 3), encoded("universal", 1));
+  EXPECT_FALSE(encoded("vanilla", 3).allclose(encoded("vanilla", 1)));
+}
+
 TEST(Translation, LossIgnoresPaddingAndNegativeLabels) {
   const TinyModel m(shrink(find_model("ringformer/mt-base").config()));
   NamedTensors in = tiny_inputs(m.config, 2, 1, 5);

@@ -144,6 +144,40 @@ TEST(ImageEquivalence, RingSignalsStartAtZero) {
   expect_identical(fresh_logits("before", true), want);
 }
 
+// Drop-path rates of all levels of all stacks, in order.
+std::vector<double> drop_rates(const ModelConfig& config) {
+  const nn::ShapesOnly shapes_only;
+  const auto network = build_network(config);
+  std::vector<double> rates;
+  for (const auto& module : network->modules(/*include_self=*/false)) {
+    const auto* stack = dynamic_cast<const Stack*>(module.get());
+    if (stack == nullptr) continue;
+    for (const Level& level : stack->plan().levels) rates.push_back(level.drop_path);
+  }
+  return rates;
+}
+
+TEST(DropPathRates, OfSretAreThoseOfTheAuthorsProgram) {
+  // rate · (applications in earlier stages + number of the block) / all applications.
+  const std::vector<double> rates = drop_rates(find_model("sret/s").config());
+  std::vector<double> want;
+  int64_t before = 0;
+  for (const int64_t blocks : {2, 5, 3}) {
+    for (int64_t block = 0; block < blocks; ++block) {
+      want.insert(want.end(), 2, 0.2 * static_cast<double>(before + block) / 20.0);
+    }
+    before += 2 * blocks;
+  }
+  ASSERT_EQ(rates.size(), want.size());
+  for (size_t i = 0; i < want.size(); ++i) EXPECT_DOUBLE_EQ(rates[i], want[i]) << i;
+}
+
+TEST(DropPathRates, OfDeitGrowFromZeroToTheWholeRate) {
+  const std::vector<double> rates = drop_rates(find_model("sret/deit-t").config());
+  ASSERT_EQ(rates.size(), 12U);
+  for (size_t i = 0; i < 12; ++i) EXPECT_DOUBLE_EQ(rates[i], 0.1 * static_cast<double>(i) / 11.0);
+}
+
 TEST(ImageInputs, OfAnotherSizeOrTypeAreRefused) {
   const ModelConfig config = shrink(find_model("ringformer/image-small").config());
   const TinyModel m(config);

@@ -151,6 +151,7 @@ TEST(CheckpointRetention, DoesNotCountLaterSteps) {
   const CheckpointFolder checkpoints(folder.path());
   testing::spill(checkpoints.path(900), "damaged");
   checkpoints.save(10, small_checkpoint(1), 1);
+  ASSERT_TRUE(checkpoints.newest().has_value());
   EXPECT_EQ(checkpoints.newest()->step, 10);
   checkpoints.save(20, small_checkpoint(1), 1);
   EXPECT_EQ(checkpoints.steps(), (std::vector<int64_t>{20, 900}));
@@ -158,8 +159,7 @@ TEST(CheckpointRetention, DoesNotCountLaterSteps) {
   EXPECT_EQ(checkpoints.steps(), (std::vector<int64_t>{1000})) << "once passed, it goes";
 }
 
-// ---- saves that fail
-// ------------------------------------------------------------------------------
+// ---- saves that fail --------------------------------------------------------------------------
 
 // No file of this process may grow beyond `bytes` while it lives.
 class FileSizeLimit {

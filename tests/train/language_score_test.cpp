@@ -137,8 +137,7 @@ TEST(LanguageScores, StopAfterEnoughTokens) {
   EXPECT_LT(some.bytes, 100.0);
 }
 
-// ---- from a state, to a state
-// ---------------------------------------------------------------------
+// ---- from a state, to a state -----------------------------------------------------------------
 
 class ScoreFromState : public ::testing::TestWithParam<const char*> {};
 

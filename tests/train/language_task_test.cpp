@@ -130,8 +130,7 @@ TEST(LanguageTask, EvaluatesTheValidationDocuments) {
   EXPECT_NEAR(evaluation->metrics.at("valid_bits_per_token"), total / count / M_LN2, 1e-5);
 }
 
-// ---- the probe
-// ------------------------------------------------------------------------------------
+// ---- the probe --------------------------------------------------------------------------------
 
 TEST(StateProbe, SaysNothingOfModelsWithoutAState) {
   const Workshop workshop;

@@ -10,8 +10,7 @@
 namespace rondo::test {
 namespace {
 
-// ---- which operation runs in what
-// -----------------------------------------------------------------
+// ---- which operation runs in what -------------------------------------------------------------
 
 TEST(MixedPrecisionTable, IsFollowedByEveryOperation) {
   const auto type_of = [](nn::Operation operation) {
@@ -102,8 +101,7 @@ TEST(MixedResume, IsExact) {
   expect_identical_tensors(trained(workshop, config, "parts").tensors, want.tensors);
 }
 
-// ---- levels computed again
-// ------------------------------------------------------------------------
+// ---- levels computed again --------------------------------------------------------------------
 
 class RecomputedTraining : public ::testing::TestWithParam<const char*> {};
 

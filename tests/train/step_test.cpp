@@ -28,7 +28,6 @@ TEST(TrainingStep, AccumulatedBatchesAreALargeBatch) {
     RunConfig config = scripted_run();
     config.optimizer.kind = kind;
     config.optimizer.epsilon = 1e-3;  // near zero gradients Adam is a sign: rounding would show
-    config.train.clip = 0.05;
     config.train.steps = 3;
     const NamedTensors whole = weights_after(config, 8);
     for (const int64_t parts : {2, 4, 8}) {
@@ -100,8 +99,7 @@ TEST(TrainingStep, FollowsTheSchedule) {
   }
 }
 
-// ---- the average of the weights
-// -------------------------------------------------------------------
+// ---- the average of the weights ---------------------------------------------------------------
 
 TEST(WeightAverage, EqualsALoopOverTheCheckpoints) {
   const QuietLog quiet;
@@ -142,8 +140,7 @@ TEST(WeightAverage, IsInPlaceOnlyWhileItLives) {
   expect_identical_tensors(cloned_tensors(named_tensors(task->network())), before);
 }
 
-// ---- smoothed labels
-// ------------------------------------------------------------------------------
+// ---- smoothed labels --------------------------------------------------------------------------
 
 // -Σ q log p, where q is 1 - s + s/V for the label and s/V for the others.
 double smoothed_loss(const Tensor& logits, const Tensor& labels, double smoothing) {
@@ -197,8 +194,7 @@ TEST(LabelSmoothing, IsWhatALanguageTaskTrainsWith) {
   EXPECT_GT(std::abs(losses[0] - losses[1]), 1e-2);
 }
 
-// ---- weight decay
-// ---------------------------------------------------------------------------------
+// ---- weight decay -----------------------------------------------------------------------------
 
 bool is_map(const std::string& name) {
   for (const char* map : {"projections", "state_query", "token_query", "feed_forward.", "gate.",

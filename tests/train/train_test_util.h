@@ -70,7 +70,7 @@ inline LanguageModelConfig tiny_language(const std::string& kind) {
   return c;
 }
 
-// Three steps a second: an experiment that saves only at its end, with a rate that never changes.
+// Six steps of a fraction of a second, saved only at the end, with a rate that never changes.
 inline RunConfig tiny_run(const Workshop& workshop, const std::string& kind = "block-recurrent") {
   RunConfig c;
   c.model = ModelConfig{tiny_language(kind)};
@@ -144,8 +144,7 @@ inline std::vector<nlohmann::json> metrics_of(const std::string& run) {
   return lines;
 }
 
-// ---- tasks
-// ----------------------------------------------------------------------------------------
+// ---- tasks ------------------------------------------------------------------------------------
 
 // Rows of fixed inputs through any network, `rows` in each batch, and what the script adds to that.
 class ScriptedTask : public Task {

@@ -2,6 +2,8 @@
 // that a model learns.
 #include "rondo/train/trainer.h"
 
+#include <set>
+
 #include "tests/train/train_test_util.h"
 
 namespace rondo::test {
@@ -42,8 +44,7 @@ NamedTensors weights_at(const ScriptedRun& run, int64_t step) {
   return load_checkpoint(CheckpointFolder(run.path() + "/checkpoints").path(step)).below("weight.");
 }
 
-// ---- losses that are not finite
-// -------------------------------------------------------------------
+// ---- losses that are not finite ---------------------------------------------------------------
 
 TEST(NonFiniteLoss, IsSkippedAndCounted) {
   for (const double bad : {static_cast<double>(NAN), static_cast<double>(INFINITY)}) {
@@ -117,8 +118,7 @@ TEST(NonFiniteLoss, DoesNotStayInTheCarriedState) {
   EXPECT_TRUE(at::isfinite(task.carried().at("level.1.state")).all().item<bool>());
 }
 
-// ---- the best model
-// -------------------------------------------------------------------------------
+// ---- the best model ---------------------------------------------------------------------------
 
 TEST(BestModel, IsThatOfTheLowestSelection) {
   RunConfig config = steps_of(6);
@@ -164,8 +164,7 @@ TEST(BestModel, IsEvaluatedAtTheLastStepWhateverTheInterval) {
   EXPECT_EQ(run.task->evaluations, 2U);
 }
 
-// ---- patience
-// -------------------------------------------------------------------------------------
+// ---- patience ---------------------------------------------------------------------------------
 
 TEST(Patience, StopsAfterThatManyEvaluationsWithoutABetterOne) {
   RunConfig config = steps_of(50);
@@ -187,8 +186,7 @@ TEST(Patience, StopsAfterThatManyEvaluationsWithoutABetterOne) {
   EXPECT_EQ(run.steps().back(), 18);
 }
 
-// ---- signals
-// --------------------------------------------------------------------------------------
+// ---- signals ----------------------------------------------------------------------------------
 
 TEST(Signals, FinishTheStepSaveAndLeave) {
   for (const auto& [signal, code] : {std::make_pair(SIGTERM, 143), std::make_pair(SIGINT, 130)}) {
@@ -215,8 +213,29 @@ TEST(Signals, AskForASaveAndTheRunGoesOn) {
   EXPECT_EQ(run.steps(), (std::vector<int64_t>{2, 6, 9}));
 }
 
-// ---- learning
-// -------------------------------------------------------------------------------------
+// ---- randomness -------------------------------------------------------------------------------
+
+// What torch's generator gives in each step.
+std::vector<double> draws_of(int64_t steps, int64_t seed) {
+  RunConfig config = steps_of(steps);
+  config.train.seed = seed;
+  ScriptedRun run(config);
+  std::vector<double> draws;
+  run.task->before = [&](int64_t) { draws.push_back(at::rand({1}, at::kDouble).item<double>()); };
+  EXPECT_EQ(run.go(), 0);
+  return draws;
+}
+
+TEST(RandomDraws, AreAFunctionOfSeedAndStep) {
+  const std::vector<double> draws = draws_of(6, 1);
+  EXPECT_EQ(std::set<double>(draws.begin(), draws.end()).size(), 6U);
+  at::rand({17});
+  EXPECT_EQ(draws_of(6, 1), draws);
+  const std::vector<double> other = draws_of(6, 2);
+  for (size_t i = 0; i < 6; ++i) EXPECT_NE(other[i], draws[i]);
+}
+
+// ---- learning ---------------------------------------------------------------------------------
 
 TEST(Learning, ARepetitiveTextIsLearned) {
   for (const char* optimizer : {"adam", "adamw", "adafactor"}) {

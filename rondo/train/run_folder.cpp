@@ -31,7 +31,8 @@ RunConfig comparable(RunConfig config) {
   config.train.keep = defaults.keep;
   config.train.patience = defaults.patience;
   config.train.probe_every = defaults.probe_every;
-  // With a schedule that ends at the last step, more steps would be another experiment.
+  // More steps are a longer run of the same experiment; under linear and cosine schedules the rates
+  // of the steps to come change with them.
   return config;
 }
 

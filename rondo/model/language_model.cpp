@@ -14,10 +14,6 @@ namespace {
 
 constexpr double kEpsilon = 1e-6;
 
-nn::LinearLaws dense(int64_t fan_in) {
-  return {nn::truncated_normal(std::sqrt(1.0 / static_cast<double>(fan_in))), nn::constant(0.0)};
-}
-
 // The scheme's plan, in which levels with a recurrent state or a memory own their weights: they
 // compute something else than the others, so there is nothing to share.
 DepthPlan language_plan(const LanguageModelConfig& c) {
@@ -47,8 +43,8 @@ StackOptions stack_options(const LanguageModelConfig& c) {
   o.feed_forward.hidden = c.hidden;
   o.feed_forward.bias = false;
   o.feed_forward.activation = nn::Activation::relu;
-  o.feed_forward_up = dense(c.width);
-  o.feed_forward_down = dense(c.hidden);
+  o.feed_forward_up = nn::fan_in_laws(c.width);
+  o.feed_forward_down = nn::fan_in_laws(c.hidden);
   o.feed_forward_dropout = c.dropout;
   o.inner = c.heads * c.head_width;
   o.ring = c.depth.ring;
@@ -78,12 +74,12 @@ std::shared_ptr<TokenMixing> LanguageModel::make_mixing(int64_t index) const {
   o.shape.heads = config_.heads;
   o.shape.head_width = config_.head_width;
   o.shape.bias = false;
-  o.shape.input = dense(config_.width);
+  o.shape.input = nn::fan_in_laws(config_.width);
   o.window = time.kind == "none" ? 0 : time.window;
   o.attend_self = time.attend_self;
   o.mask_empty_cache = time.mask_empty_cache;
   o.reads_states = time.recurrent_at(level) || time.kind == "feedback";
-  o.shape.output = dense((o.reads_states ? 2 : 1) * config_.heads * config_.head_width);
+  o.shape.output = nn::fan_in_laws((o.reads_states ? 2 : 1) * config_.heads * config_.head_width);
   o.input_dropout = config_.dropout;
   o.attention_dropout = config_.dropout;
   if (time.recurrent_at(level)) {

@@ -1,11 +1,17 @@
 // The small parts with weights.
 #include "rondo/nn/layers.h"
 
+#include <cmath>
+
 #include "rondo/nn/precision.h"
 
 namespace rondo::nn {
 
 LinearLaws torch_laws(int64_t fan_in) { return {torch_default(fan_in), torch_default(fan_in)}; }
+
+LinearLaws fan_in_laws(int64_t fan_in) {
+  return {truncated_normal(std::sqrt(1.0 / static_cast<double>(fan_in))), constant(0.0)};
+}
 
 Linear::Linear(int64_t in, int64_t out, bool bias, LinearLaws laws) {
   weight_ = parameter("weight", {out, in}, laws.weight);

@@ -12,6 +12,8 @@ struct LinearLaws {
   Law bias;
 };
 LinearLaws torch_laws(int64_t fan_in);
+// Truncated normal of deviation √(1 / fan_in), bias 0.
+LinearLaws fan_in_laws(int64_t fan_in);
 
 // y = x Wᵀ + b. Parameters: weight [out, in], bias [out] (if any).
 class Linear : public Module {

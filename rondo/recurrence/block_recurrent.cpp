@@ -2,16 +2,11 @@
 #include "rondo/recurrence/block_recurrent.h"
 
 #include <algorithm>
-#include <cmath>
 
 namespace rondo {
 namespace {
 
 constexpr double kNormEpsilon = 1e-6;
-
-nn::LinearLaws fan_in_laws(int64_t fan_in) {
-  return {nn::truncated_normal(std::sqrt(1.0 / static_cast<double>(fan_in))), nn::constant(0.0)};
-}
 
 nn::Law gate_bias_law(const std::string& init) {
   if (init == "normal") return nn::normal(0.1);
@@ -51,10 +46,10 @@ RecurrentCell::RecurrentCell(const TimeConfig& time, const nn::AttentionShape& s
     feed_forward_norm_ = register_module(
         "feed_forward_norm", std::make_shared<nn::Norm>(nn::NormKind::rms, width, kNormEpsilon));
   }
-  up_ =
-      register_module("up", std::make_shared<nn::Linear>(reads, hidden, false, fan_in_laws(reads)));
-  down_ = register_module("down",
-                          std::make_shared<nn::Linear>(hidden, width, false, fan_in_laws(hidden)));
+  up_ = register_module("up",
+                        std::make_shared<nn::Linear>(reads, hidden, false, nn::fan_in_laws(reads)));
+  down_ = register_module(
+      "down", std::make_shared<nn::Linear>(hidden, width, false, nn::fan_in_laws(hidden)));
   feed_forward_gate_ = register_module("feed_forward_gate",
                                        std::make_shared<nn::Gate>(kind, width, hidden, gate_bias));
 }

@@ -3,7 +3,7 @@
 //   clang++ -std=c++17 -g -O1 -fsanitize=fuzzer,address,undefined -I.
 //   tests/fuzz/safetensors_fuzz.cpp
 //     rondo/base/{error,text,files,safetensors,safetensors_dtype,safetensors_header}.cpp -lfmt
-//   ./a.out -max_len=2048 tests/fuzz/corpus/safetensors
+//   ./a.out -max_len=2048 tests/fuzz/corpus/safetensors_fuzz
 //
 // The fuzzer's input is one whole file. Only rondo::Error may come out; whatever is accepted must
 // lie inside the file.

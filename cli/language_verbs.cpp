@@ -2,6 +2,7 @@
 #include "cli/language_verbs.h"
 
 #include "cli/engine_loader.h"
+#include "cli/translation_verbs.h"
 #include "cli/usage.h"
 #include "cli/verbs.h"
 
@@ -37,9 +38,13 @@ void add_train(CLI::App& app, int& exit_code) {
 void add_eval(CLI::App& app) {
   auto options = std::make_shared<EvalOptions>();
   EvalOptions& o = *options;
-  CLI::App* verb = app.add_subcommand("eval", "score a language model on documents");
+  CLI::App* verb = app.add_subcommand(
+      "eval", "score a language model on documents, a translation model on sentence pairs");
   verb->add_option("run", o.run, kRunHelp)->required();
-  verb->add_option("--data", o.data, "documents: a folder, a file or a .list (default: the run's)");
+  verb->add_option(
+      "--data", o.data,
+      "documents (a folder, a file, a .list) or pairs (a prefix, a .tsv); default: the "
+      "run's");
   verb->add_option("--split", o.split, "which of the run's data")
       ->check(CLI::IsMember({"train", "valid", "test"}));
   verb->add_option("--tokenizer", o.tokenizer, kTokenizerHelp);
@@ -49,9 +54,18 @@ void add_eval(CLI::App& app) {
       ->check(whole_number(0, kManyTokens));
   verb->add_option("--state-in", o.state_in, "what came before the (one) document");
   verb->add_option("--state-out", o.state_out, "write the state after the last document");
+  add_decoding(verb, o.decoding);
+  verb->add_option("--tokenize", o.tokenize, "translation: how BLEU parts words")
+      ->check(CLI::IsMember({"13a", "none", "char"}));
+  verb->add_option("--against", o.against, "translation: compare with this run, by bootstrap");
+  verb->add_flag("-b,--score-only", o.score_only, "translation: print the BLEU score alone");
   add_threads(verb, o.threads);
   verb->add_flag("--json", o.json, "print JSON");
-  verb->callback([options] { run_engine("rondo_engine_eval", *options); });
+  verb->callback([options] {
+    check_trained(options->run, "");
+    if (!options->against.empty()) check_trained(options->against, "translation");
+    run_engine("rondo_engine_eval", *options);
+  });
 }
 
 void add_generate(CLI::App& app) {
@@ -79,7 +93,10 @@ void add_generate(CLI::App& app) {
   add_threads(verb, o.threads);
   verb->add_flag("--stream", o.stream, "print each token as it comes");
   verb->add_flag("--stats", o.stats, "say speed and memory on stderr");
-  verb->callback([options] { run_engine("rondo_engine_generate", *options); });
+  verb->callback([options] {
+    check_trained(options->run, "lm");
+    run_engine("rondo_engine_generate", *options);
+  });
 }
 
 void add_state(CLI::App& app) {
@@ -94,7 +111,10 @@ void add_state(CLI::App& app) {
   reading->add_option("-o,--output", read->output, "state file to write")->required();
   reading->add_option("--tokenizer", read->tokenizer, kTokenizerHelp);
   add_threads(reading, read->threads);
-  reading->callback([read] { run_engine("rondo_engine_state", *read); });
+  reading->callback([read] {
+    check_trained(read->run, "lm");
+    run_engine("rondo_engine_state", *read);
+  });
 
   auto info = std::make_shared<StateOptions>();
   info->verb = "info";

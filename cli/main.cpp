@@ -11,6 +11,8 @@
 
 #include "cli/engine_loader.h"
 #include "cli/language_verbs.h"
+#include "cli/score_verbs.h"
+#include "cli/translation_verbs.h"
 #include "cli/usage.h"
 #include "cli/verbs.h"
 #include "rondo/base/log.h"
@@ -146,6 +148,8 @@ int run(int argc, char** argv) {
   add_config(app);
   int exit_code = 0;
   add_language_verbs(app, exit_code);
+  add_score_verbs(app);
+  add_translation_verbs(app);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

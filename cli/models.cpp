@@ -7,6 +7,7 @@
 
 #include "cli/verbs.h"
 #include "rondo/model/zoo.h"
+#include "rondo/train/config_trained.h"
 
 namespace rondo::cli {
 
@@ -29,6 +30,11 @@ void run_models(const ModelsOptions& options) {
 
 void check_model(const std::string& model, const std::vector<std::string>& set) {
   resolve_model(model, set);
+}
+
+void check_trained(const std::string& run, const std::string& task) {
+  const TrainedFiles trained = find_trained(run);
+  if (!task.empty()) require_task(trained, run, task);
 }
 
 void run_info_toml(const InfoOptions& options) {

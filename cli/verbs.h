@@ -56,6 +56,16 @@ struct TrainOptions {
   int* exit_code = nullptr;  // where the engine leaves 130 or 143 after a signal
 };
 
+// How a translation model is decoded.
+struct DecodingOptions {
+  int64_t beam = 5;
+  double length_penalty = 1.0;
+  int64_t max_length = 256;
+  int64_t batch = 32;
+  std::string weights = "fp32";
+  std::string signals = "fastest";
+};
+
 struct EvalOptions {
   std::string run;
   std::string data;
@@ -68,6 +78,28 @@ struct EvalOptions {
   int64_t tokens = 0;
   int64_t threads = 0;
   bool json = false;
+  // Translation models.
+  DecodingOptions decoding;
+  std::string against;
+  std::string tokenize = "13a";
+  bool score_only = false;
+};
+
+struct TranslateOptions {
+  std::string run;
+  std::string tokenizer;
+  std::string input = "-";
+  DecodingOptions decoding;
+  int64_t n_best = 1;
+  int64_t buffer = 1000;
+  int64_t threads = 0;
+  bool json = false;
+};
+
+struct AverageOptions {
+  std::vector<std::string> models;
+  std::string output;
+  int64_t last = 0;
 };
 
 struct GenerateOptions {
@@ -107,6 +139,23 @@ struct TokenizerOptions {
   std::string type = "bpe";
 };
 
+struct ScoreOptions {
+  std::string hypotheses;
+  std::vector<std::string> references;
+  std::string against;
+  std::string metrics = "bleu,chrf";
+  std::string tokenize = "13a";
+  std::string smooth = "exp";
+  bool effective_order = false;
+  bool lowercase = false;
+  int64_t chrf_word_order = 0;
+  bool confidence = false;
+  int64_t samples = 1000;
+  uint64_t seed = 12345;
+  bool score_only = false;
+  bool json = false;
+};
+
 struct DoctorOptions {
   bool json = false;
 };
@@ -122,7 +171,10 @@ void run_config(const ConfigOptions& options);
 void run_info_toml(const InfoOptions& options);
 // Throws at once what is wrong with a model's name or configuration, before torch is loaded.
 void check_model(const std::string& model, const std::vector<std::string>& set);
+// The same for a run folder or model file; `task`: what it must be for, "" = anything.
+void check_trained(const std::string& run, const std::string& task);
 void run_tokenizer_train(const TokenizerOptions& options);
+void run_score(const ScoreOptions& options);
 
 }  // namespace rondo::cli
 
@@ -136,4 +188,6 @@ void rondo_engine_train(const rondo::cli::TrainOptions& options);
 void rondo_engine_eval(const rondo::cli::EvalOptions& options);
 void rondo_engine_generate(const rondo::cli::GenerateOptions& options);
 void rondo_engine_state(const rondo::cli::StateOptions& options);
+void rondo_engine_translate(const rondo::cli::TranslateOptions& options);
+void rondo_engine_average(const rondo::cli::AverageOptions& options);
 }

@@ -1,6 +1,7 @@
 # Tests, fuzz targets, examples and benchmarks. A folder that does not exist yet adds nothing.
 #
-#   base_tests     tests/{base,data}/*_test.cpp                   no torch, one ctest entry per case
+#   base_tests     tests/{base,data,image}/*_test.cpp             no torch, one ctest entry per case
+#                  tests/eval/{bleu,chrf,bootstrap}*_test.cpp    as well
 #   cli_tests      tests/cli/*_test.cpp                           no torch, runs the built program (RONDO_BINARY)
 #   engine_tests   tests/<other folder of rondo>/*_test.cpp       torch, tests/support/*.cpp compiled in; as shards,
 #                                                                 for starting a process with torch costs half a second
@@ -27,7 +28,8 @@ function(rondo_discover_tests target)
 endfunction()
 
 function(rondo_add_base_tests)
-  file(GLOB sources CONFIGURE_DEPENDS tests/base/*_test.cpp tests/data/*_test.cpp)
+  file(GLOB sources CONFIGURE_DEPENDS tests/base/*_test.cpp tests/data/*_test.cpp tests/image/*_test.cpp
+       tests/eval/bleu*_test.cpp tests/eval/chrf*_test.cpp tests/eval/bootstrap*_test.cpp)
   if(sources)
     rondo_test_program(base_tests SOURCES ${sources} LIBRARIES rondo_base)
     rondo_discover_tests(base_tests)
@@ -46,7 +48,8 @@ endfunction()
 
 function(rondo_add_engine_tests)
   file(GLOB sources CONFIGURE_DEPENDS tests/*/*_test.cpp)
-  list(FILTER sources EXCLUDE REGEX "/tests/(base|data|cli|fuzz|support|fixtures)/[^/]*$")
+  list(FILTER sources EXCLUDE REGEX "/tests/(base|data|image|cli|fuzz|support|fixtures)/[^/]*$")
+  list(FILTER sources EXCLUDE REGEX "/tests/eval/(bleu|chrf|bootstrap)[^/]*$")
   if(NOT sources)
     return()
   endif()

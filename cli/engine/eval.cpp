@@ -1,8 +1,10 @@
-// rondo eval: bits per token and byte, word perplexity, and the loss by position in the document.
+// rondo eval of a language model: bits per token and byte, word perplexity, and the loss by
+// position in the document. (A translation model's: eval_translation.cpp.)
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
 
+#include "cli/engine/eval_translation.h"
 #include "cli/engine/session.h"
 #include "cli/verbs.h"
 #include "rondo/base/error.h"
@@ -70,22 +72,16 @@ void print_score(const LanguageScore& s, const Documents& documents) {
   }
 }
 
-}  // namespace
-}  // namespace rondo::cli
-
-void rondo_engine_eval(const rondo::cli::EvalOptions& options) {
-  using namespace rondo;
-  cli::start_engine(options.threads);
+void evaluate_language(const EvalOptions& options) {
   const TrainedLanguageModel trained = load_language_model(options.run, options.tokenizer);
-  const Documents documents =
-      Documents::open({cli::source_of(options, trained.data), cli::cache_folder(options.cache)},
-                      *trained.tokenizer);
+  const Documents documents = Documents::open(
+      {source_of(options, trained.data), cache_folder(options.cache)}, *trained.tokenizer);
   const bool uses_state = !options.state_in.empty() || !options.state_out.empty();
   State state;
   if (!options.state_in.empty()) {
     state = State::load(options.state_in, trained.fingerprint).without("logits");
   }
-  ScoreOptions how;
+  rondo::ScoreOptions how;
   how.rows = uses_state ? 1 : std::min(options.rows, documents.count());
   how.length = trained.model->config().time.segment;
   how.max_tokens = options.tokens;
@@ -93,5 +89,15 @@ void rondo_engine_eval(const rondo::cli::EvalOptions& options) {
   const LanguageScore score =
       score_documents(*trained.model, documents, how, uses_state ? &state : nullptr);
   if (!options.state_out.empty()) state.save(options.state_out, trained.fingerprint);
-  options.json ? cli::print_score_json(score, documents) : cli::print_score(score, documents);
+  options.json ? print_score_json(score, documents) : print_score(score, documents);
+}
+
+}  // namespace
+}  // namespace rondo::cli
+
+void rondo_engine_eval(const rondo::cli::EvalOptions& options) {
+  using namespace rondo::cli;
+  start_engine(options.threads);
+  const std::string task = rondo::find_trained(options.run).model.task();
+  task == "translation" ? evaluate_translation(options) : evaluate_language(options);
 }

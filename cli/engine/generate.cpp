@@ -2,9 +2,10 @@
 #include "rondo/decode/generate.h"
 
 #include <fmt/format.h>
-#include <sys/resource.h>
+#include <unistd.h>
 
 #include <chrono>
+#include <fstream>
 
 #include "cli/engine/session.h"
 #include "cli/verbs.h"
@@ -15,10 +16,12 @@
 namespace rondo::cli {
 namespace {
 
-int64_t peak_memory() {
-  rusage usage = {};
-  getrusage(RUSAGE_SELF, &usage);
-  return int64_t{usage.ru_maxrss} * 1024;
+int64_t resident_memory() {
+  std::ifstream in("/proc/self/statm");
+  int64_t all = 0;
+  int64_t resident = 0;
+  in >> all >> resident;
+  return resident * sysconf(_SC_PAGESIZE);
 }
 
 std::string prompt_of(const GenerateOptions& options) {
@@ -40,13 +43,16 @@ SamplerOptions sampler_options(const GenerateOptions& o) {
   return s;
 }
 
-// Writes and prints; returns seconds per token of the first and the last tenth.
+// Seconds per token of the first and the last tenth, and the memory held after two windows, when
+// all buffers are full, and at the end.
 struct Pace {
   double first = 0;
   double last = 0;
+  int64_t memory_first = 0;
+  int64_t memory_last = 0;
 };
 
-Pace write_tokens(const GenerateOptions& options, Writer& writer, Sampler& sampler,
+Pace write_tokens(const GenerateOptions& options, int64_t window, Writer& writer, Sampler& sampler,
                   const std::shared_ptr<const Tokenizer>& tokenizer) {
   using Clock = std::chrono::steady_clock;
   const int64_t newline = tokenizer->encode("\n").front();
@@ -63,10 +69,12 @@ Pace write_tokens(const GenerateOptions& options, Writer& writer, Sampler& sampl
           std::chrono::duration<double>(Clock::now() - mark).count() / static_cast<double>(tenth);
     }
     if (i + 1 == options.tokens - tenth) mark = Clock::now();
+    if (i + 1 == std::min(2 * window, options.tokens)) pace.memory_first = resident_memory();
   }
   pace.last =
       std::chrono::duration<double>(Clock::now() - mark).count() / static_cast<double>(tenth);
   fmt::print("{}", decoder.finish());
+  pace.memory_last = resident_memory();
   return pace;
 }
 
@@ -88,13 +96,17 @@ void rondo_engine_generate(const rondo::cli::GenerateOptions& options) {
   for (size_t i = tokens.size() > recent ? tokens.size() - recent : 0; i < tokens.size(); ++i) {
     sampler.remember(tokens[i]);
   }
-  const int64_t before = cli::peak_memory();
-  const cli::Pace pace = cli::write_tokens(options, writer, sampler, trained.tokenizer);
+  const int64_t window = trained.model->config().time.window;
+  const cli::Pace pace = cli::write_tokens(options, window, writer, sampler, trained.tokenizer);
   if (!options.state_out.empty()) writer.state().save(options.state_out, trained.fingerprint);
   if (options.stats) {
-    fmt::print(
-        stderr,
-        "\nfirst tenth {:.3f} ms/token, last tenth {:.3f} ms/token, peak memory {} then {}\n",
-        pace.first * 1e3, pace.last * 1e3, human_bytes(before), human_bytes(cli::peak_memory()));
+    fmt::print(stderr,
+               "\nfirst tenth {:.4f} ms/token, last tenth {:.4f} ms/token; memory {} after two "
+               "windows, {} at the end ({:+.2f} %)\n",
+               pace.first * 1e3, pace.last * 1e3, human_bytes(pace.memory_first),
+               human_bytes(pace.memory_last),
+               100.0 * (static_cast<double>(pace.memory_last) /
+                            static_cast<double>(std::max<int64_t>(1, pace.memory_first)) -
+                        1.0));
   }
 }

@@ -11,6 +11,7 @@
 #include "rondo/study/cost.h"
 #include "rondo/train/language_task.h"
 #include "rondo/train/trainer.h"
+#include "rondo/train/translation_task.h"
 
 namespace rondo::cli {
 namespace {
@@ -27,12 +28,13 @@ RunConfig experiment(const TrainOptions& options) {
 }
 
 std::unique_ptr<Task> make_task(const RunConfig& config, const std::string& cache) {
-  if (std::string(config.model.task()) == "lm")
-    return std::make_unique<LanguageTask>(config, cache);
+  const std::string task = config.model.task();
+  if (task == "lm") return std::make_unique<LanguageTask>(config, cache);
+  if (task == "translation") return std::make_unique<TranslationTask>(config, cache);
   throw Error(
       ExitCode::bad_input,
       fmt::format("models of kind {} cannot be trained by this version", config.model.kind()),
-      "language models can");
+      "language and translation models can");
 }
 
 std::string duration(double seconds) {
@@ -71,6 +73,7 @@ void rondo_engine_train(const rondo::cli::TrainOptions& options) {
   // First the task: what is wrong with data or model leaves no folder behind.
   const auto task = cli::make_task(config, cache);
   RunFolder folder(options.run.empty() ? "runs/" + stem : options.run, config);
+  keep_tokenizers(folder.path(), config);
   *options.exit_code = train(*task, config, folder);
   if (*options.exit_code == 0) fmt::print("{}\n", folder.path());
 }

@@ -30,28 +30,11 @@ std::string cache_path(const DocumentsOptions& options, const Tokenizer& tokeniz
                      hex_fingerprint(hash.value()));
 }
 
-void make_folder(const std::string& folder) {
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  if (error) {
-    throw Error(ExitCode::io, fmt::format("{}: cannot make the folder: {}",
-                                          printable(folder, PATH_MAX), error.message()));
-  }
-}
-
-template <class Token>
-void widen(const uint8_t* data, int64_t first, int64_t count, int64_t* out) {
-  const auto* tokens = reinterpret_cast<const Token*>(data) + first;  // alignment: load() saw to it
-  for (int64_t i = 0; i < count; ++i) {
-    out[i] = tokens[i];
-  }
-}
-
 }  // namespace
 
 Documents Documents::open(const DocumentsOptions& options, const Tokenizer& tokenizer) {
   const std::vector<std::string> files = list_sources(options.source);
-  make_folder(options.cache_folder);
+  make_cache_folder(options.cache_folder);
   const std::string path = cache_path(options, tokenizer);
   std::optional<Documents> cached = DocumentsCache::load(path, tokenizer);
   if (cached && DocumentsCache::is_fresh(*cached, files)) {
@@ -79,13 +62,7 @@ void Documents::read(int64_t doc, int64_t first, int64_t count, int64_t* out) co
   const int64_t length = document(doc).tokens;
   RONDO_ASSERT(first >= 0 && count >= 0 && first <= length && count <= length - first);
   const int64_t start = starts_[static_cast<size_t>(doc)] + first;
-  if (token_type_ == DType::u8) {
-    widen<uint8_t>(token_data_, start, count, out);
-  } else if (token_type_ == DType::i16) {
-    widen<int16_t>(token_data_, start, count, out);
-  } else {
-    widen<int32_t>(token_data_, start, count, out);
-  }
+  widen_tokens(token_data_, token_type_, start, count, out);
 }
 
 }  // namespace rondo

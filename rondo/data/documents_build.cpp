@@ -1,18 +1,11 @@
 // Building a documents cache: each file is streamed through the tokenizer, the tokens gather in an
 // unnamed file, and the cache is written from there. Nothing grows with the corpus but a few
 // numbers per document.
-#include <fcntl.h>
 #include <fmt/core.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <chrono>
 #include <climits>
-#include <cstdlib>
 #include <filesystem>
-#include <system_error>
 
 #include "rondo/base/error.h"
 #include "rondo/base/log.h"
@@ -20,100 +13,11 @@
 #include "rondo/base/text.h"
 #include "rondo/data/documents_cache.h"
 #include "rondo/data/text_source.h"
+#include "rondo/data/token_spool.h"
 #include "rondo/data/tokenizer_parts.h"
 
 namespace rondo {
 namespace {
-
-// Tokens in their final width, on disk. The file has no name, so a killed process leaves nothing.
-class TokenSpool {
- public:
-  TokenSpool(const std::string& folder, DType type) : folder_(folder), type_(type) {
-    std::string pattern = folder + "/.documents-XXXXXX";
-    fd_ = ::mkostemp(pattern.data(), O_CLOEXEC);
-    if (fd_ < 0) {
-      fail("make a temporary file in");
-    }
-    ::unlink(pattern.c_str());
-  }
-  ~TokenSpool() {
-    if (mapping_ != nullptr) {
-      ::munmap(mapping_, static_cast<size_t>(bytes_));
-    }
-    if (fd_ >= 0) {
-      ::close(fd_);
-    }
-  }
-  TokenSpool(const TokenSpool&) = delete;
-  TokenSpool& operator=(const TokenSpool&) = delete;
-
-  void add(const std::vector<int32_t>& tokens) {
-    if (type_ == DType::u8) {
-      add_as<uint8_t>(tokens);
-    } else if (type_ == DType::i16) {
-      add_as<int16_t>(tokens);
-    } else {
-      write(tokens.data(), tokens.size() * sizeof(int32_t));
-    }
-  }
-
-  int64_t count() const { return bytes_ / dtype_size(type_); }
-
-  // All of it; add() no more.
-  const uint8_t* map() {
-    if (bytes_ == 0) {
-      return nullptr;
-    }
-    void* mapping = ::mmap(nullptr, static_cast<size_t>(bytes_), PROT_READ, MAP_PRIVATE, fd_, 0);
-    if (mapping == MAP_FAILED) {
-      fail("map a temporary file in");
-    }
-    mapping_ = mapping;
-    return static_cast<const uint8_t*>(mapping);
-  }
-
- private:
-  template <class Token>
-  void add_as(const std::vector<int32_t>& tokens) {
-    std::vector<Token> narrow(tokens.size());
-    std::transform(tokens.begin(), tokens.end(), narrow.begin(),
-                   [](int32_t token) { return static_cast<Token>(token); });
-    write(narrow.data(), narrow.size() * sizeof(Token));
-  }
-
-  void write(const void* data, size_t size) {
-    const auto* at = static_cast<const uint8_t*>(data);
-    while (size > 0) {
-      const ssize_t written = ::write(fd_, at, size);
-      if (written < 0 && errno == EINTR) {
-        continue;
-      }
-      if (written < 0) {
-        fail("write a temporary file in");
-      }
-      at += written;
-      size -= static_cast<size_t>(written);
-      bytes_ += written;
-    }
-  }
-
-  [[noreturn]] void fail(const char* doing) const {
-    const int error = errno;
-    const bool no_space = error == ENOSPC || error == EDQUOT;
-    throw Error(
-        ExitCode::io,
-        fmt::format("{}: cannot {} it: {}{}", printable(folder_, PATH_MAX), doing,
-                    std::system_category().message(error),
-                    no_space ? fmt::format(" ({} bytes needed so far)", with_commas(bytes_)) : ""),
-        no_space ? "free some space, or give a cache folder on another disk" : "");
-  }
-
-  std::string folder_;
-  DType type_;
-  int fd_ = -1;
-  int64_t bytes_ = 0;
-  void* mapping_ = nullptr;
-};
 
 // Runs of bytes that are not whitespace, over a text that comes in blocks.
 class WordCounter {
@@ -138,10 +42,8 @@ class DocumentsBuilder {
       : path_(path),
         source_(source),
         tokenizer_(tokenizer),
-        spool_(std::filesystem::path(path).parent_path().string(), token_type_for(tokenizer)) {
-    const auto now = std::chrono::system_clock::now().time_since_epoch();
-    built_ = std::to_string(std::chrono::nanoseconds(now).count());
-  }
+        spool_(std::filesystem::path(path).parent_path().string(), token_type_for(tokenizer)),
+        built_(nanoseconds_now()) {}
 
   void read(const std::vector<std::string>& files) {
     int64_t total = 0;

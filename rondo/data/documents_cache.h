@@ -9,17 +9,10 @@
 #include <vector>
 
 #include "rondo/base/safetensors.h"
+#include "rondo/data/cache_file.h"
 #include "rondo/data/documents.h"
 
 namespace rondo {
-
-// How one source file looked when it was read.
-struct SourceStamp {
-  std::string path;
-  int64_t size = 0;      // of the file itself
-  int64_t modified = 0;  // nanoseconds since 1970
-  uint64_t content = 0;  // hash of its text, decompressed
-};
 
 // The arrays of a cache, before they are written or after they are mapped.
 struct CacheArrays {
@@ -47,41 +40,13 @@ struct DocumentsCache {
 void build_documents(const std::string& path, const std::string& source,
                      const std::vector<std::string>& files, const Tokenizer& tokenizer);
 
-// Size and time of a file now; its content is left 0. Error{io}.
-SourceStamp stamp_of(const std::string& path);
-
-// The manifest of sources, as it is kept in the cache: "SIZE MODIFIED CONTENT PATH\0" for each.
-std::string manifest_text(const std::vector<SourceStamp>& stamps);
-std::optional<std::vector<SourceStamp>> parse_manifest(std::string_view text);
-
-// u8, i16 or i32: the narrowest that holds every id the tokenizer gives.
-DType token_type_for(const Tokenizer& tokenizer);
-
 // Over the text and its tokens; and over that, names and manifest. 16 hex digits each.
 std::string text_checksum(const CacheArrays& arrays, const std::string& fingerprint);
 std::string whole_checksum(const CacheArrays& arrays, const std::string& text_sum,
                            const std::string& built);
 
-// A hash that takes its data piece by piece.
-class TextHash {
- public:
-  TextHash();
-  ~TextHash();
-  TextHash(const TextHash&) = delete;
-  TextHash& operator=(const TextHash&) = delete;
-  void add(const void* data, size_t size);
-  uint64_t value() const;
-
- private:
-  void* state_;
-};
-
-// Metadata keys and their fixed values.
-constexpr const char* kCacheFormatKey = "format";
+// Metadata, beyond what every cache has.
 constexpr const char* kCacheFormat = "rondo documents 1";
 constexpr const char* kCacheTokenizerKey = "tokenizer";  // its fingerprint
-constexpr const char* kCacheTextKey = "text checksum";
-constexpr const char* kCacheWholeKey = "checksum";
-constexpr const char* kCacheBuiltKey = "built";  // when building began, nanoseconds since 1970
 
 }  // namespace rondo

@@ -11,6 +11,7 @@
 #include "rondo/base/error.h"
 #include "rondo/base/random.h"
 #include "rondo/base/text.h"
+#include "rondo/data/data_position.h"
 
 namespace rondo {
 namespace {
@@ -18,32 +19,14 @@ namespace {
 constexpr const char* kPositionFormat = "rondo segments 1";
 constexpr int64_t kMaxBatchTokens = int64_t{1} << 32;  // rows * length; more is a slip
 
-[[noreturn]] void refuse_position(const std::string& what) {
-  throw Error(ExitCode::bad_input, fmt::format("data position: {}", what),
-              "continue with the documents and options the run began with, or begin a new run");
-}
-
-// The member `key`, which must be of type T and equal `expected`.
-template <class T>
-void require_equal(const nlohmann::json& position, const char* key, const T& expected) {
-  const nlohmann::json& value = position.at(key);
-  if (value != nlohmann::json(expected)) {
-    refuse_position(fmt::format("it was taken with {} = {}, now it is {}", key,
-                                printable(value.dump()), nlohmann::json(expected).dump()));
-  }
-}
-
-// Whole numbers only: the library would round 1.5 and wrap -1 without a word.
-int64_t whole_number(const nlohmann::json& value, int64_t low, int64_t high) {
-  const bool fits =
-      value.is_number_integer() &&
-      !(value.is_number_unsigned() && value.get<uint64_t>() > static_cast<uint64_t>(INT64_MAX)) &&
-      value.get<int64_t>() >= low && value.get<int64_t>() <= high;
-  if (!fits) {
-    refuse_position(fmt::format("expected a whole number between {} and {}, got {}", low, high,
-                                printable(value.dump())));
-  }
-  return value.get<int64_t>();
+// What a position must agree with.
+nlohmann::json segments_read(const Documents& documents, const SegmentOptions& options) {
+  return {
+      {"format", kPositionFormat},  {"documents", documents.checksum()},
+      {"rows", options.rows},       {"length", options.length},
+      {"seed", options.seed},       {"shuffle", options.shuffle},
+      {"endless", options.endless},
+  };
 }
 
 }  // namespace
@@ -149,42 +132,19 @@ std::string SegmentReader::position() const {
   for (const Row& row : rows_) {
     rows.push_back({row.document, row.offset});
   }
-  return nlohmann::json{
-      {"format", kPositionFormat},
-      {"documents", documents_.checksum()},
-      {"rows", options_.rows},
-      {"length", options_.length},
-      {"seed", options_.seed},
-      {"shuffle", options_.shuffle},
-      {"endless", options_.endless},
-      {"epoch", epoch_},
-      {"taken", cursor_},
-      {"row", std::move(rows)},
-  }
-      .dump();
+  nlohmann::json json = segments_read(documents_, options_);
+  json["epoch"] = epoch_;
+  json["taken"] = cursor_;
+  json["row"] = std::move(rows);
+  return json.dump();
 }
 
 void SegmentReader::seek(const std::string& position) {
-  const nlohmann::json json = nlohmann::json::parse(position, nullptr, false);
-  if (!json.is_object()) {
-    refuse_position("it is not one");
-  }
-  for (const char* key : {"format", "documents", "rows", "length", "seed", "shuffle", "endless",
-                          "epoch", "taken", "row"}) {
-    if (!json.contains(key)) {
-      refuse_position(fmt::format("it has no '{}'", key));
-    }
-  }
-  require_equal(json, "format", std::string(kPositionFormat));
-  require_equal(json, "documents", documents_.checksum());
-  require_equal(json, "rows", options_.rows);
-  require_equal(json, "length", options_.length);
-  require_equal(json, "seed", options_.seed);
-  require_equal(json, "shuffle", options_.shuffle);
-  require_equal(json, "endless", options_.endless);
-  const int64_t epoch = whole_number(json["epoch"], 0, options_.endless ? INT64_MAX - 1 : 0);
-  const int64_t taken = whole_number(json["taken"], 0, documents_.count());
-  const nlohmann::json& rows = json["row"];
+  const nlohmann::json json = parse_position(position, segments_read(documents_, options_));
+  const int64_t epoch =
+      whole_number(position_value(json, "epoch"), 0, options_.endless ? INT64_MAX - 1 : 0);
+  const int64_t taken = whole_number(position_value(json, "taken"), 0, documents_.count());
+  const nlohmann::json& rows = position_value(json, "row");
   if (!rows.is_array() || rows.size() != rows_.size()) {
     refuse_position(fmt::format("expected {} rows", rows_.size()));
   }

@@ -1,54 +1,54 @@
-// Loading a trained language model.
+// Loading trained models.
 #include "rondo/eval/trained.h"
 
 #include <fmt/format.h>
 
-#include <filesystem>
-
 #include "rondo/base/error.h"
-#include "rondo/base/files.h"
-#include "rondo/train/run_folder.h"
 
 namespace rondo {
 
 TrainedLanguageModel load_language_model(const std::string& given, const std::string& tokenizer) {
+  const TrainedFiles files = find_trained(given);
+  require_task(files, given, "lm");
+  const auto& config = std::get<LanguageModelConfig>(files.model.network);
   TrainedLanguageModel trained;
-  std::string file = given;
-  if (std::filesystem::is_directory(given)) {
-    trained.data = read_run_folder(given).data;
-    file = RunFolder::best_path_of(given);
-    if (!exists(file)) {
-      throw Error(ExitCode::bad_input, fmt::format("{}: holds no finished model yet", given),
-                  "the best model is written at the first evaluation and at the end of training");
-    }
-  }
-  const ResolvedModel resolved = resolve_model(file, {});
-  if (resolved.weights.empty()) {
-    throw Error(ExitCode::bad_input, fmt::format("{}: has no weights", given),
-                "give a run folder or a model file (.safetensors)");
-  }
-  const auto* config = std::get_if<LanguageModelConfig>(&resolved.config.network);
-  if (config == nullptr) {
-    throw Error(ExitCode::bad_input,
-                fmt::format("{}: expected a language model, got a model of kind {}", given,
-                            resolved.config.kind()));
-  }
-  const std::string chosen = !tokenizer.empty()                ? tokenizer
-                             : !trained.data.tokenizer.empty() ? trained.data.tokenizer
-                                                               : "bytes";
+  if (files.run.has_value()) trained.data = files.run->data;
+  const std::string chosen = tokenizer.empty() ? trained.data.tokenizer : tokenizer;
   trained.tokenizer = make_tokenizer(chosen);
-  if (trained.tokenizer->vocabulary() > config->vocabulary) {
+  if (trained.tokenizer->vocabulary() > config.vocabulary) {
     throw Error(ExitCode::bad_input,
                 fmt::format("tokenizer {}: expected at most {} tokens as in the model, got {}",
-                            chosen, config->vocabulary, trained.tokenizer->vocabulary()),
+                            chosen, config.vocabulary, trained.tokenizer->vocabulary()),
                 "use the tokenizer the model was trained with");
   }
-  trained.config = resolved.config;
-  trained.model = std::make_shared<LanguageModel>(*config);
-  load_weights(*trained.model, SafetensorsFile::open(file));
+  trained.config = files.model;
+  trained.model = std::make_shared<LanguageModel>(config);
+  load_weights(*trained.model, SafetensorsFile::open(files.weights));
   trained.model->eval();
   trained.fingerprint =
       fingerprint(trained.config, *trained.model) + "-" + trained.tokenizer->fingerprint();
+  return trained;
+}
+
+TrainedTranslator load_translation_model(const std::string& given, const std::string& tokenizer) {
+  const TrainedFiles files = find_trained(given);
+  require_task(files, given, "translation");
+  const auto& config = std::get<EncoderDecoderConfig>(files.model.network);
+  TrainedTranslator trained;
+  if (files.run.has_value()) trained.data = files.run->pairs;
+  if (!tokenizer.empty()) {
+    trained.data.tokenizer = tokenizer;
+    trained.data.source_tokenizer.clear();
+    trained.data.target_tokenizer.clear();
+  }
+  if (trained.data.tokenizer_of_source().empty()) {
+    throw Error(ExitCode::usage, fmt::format("{}: a model file does not know its tokenizer", given),
+                "say which: --tokenizer FILE");
+  }
+  trained.tokenizers = open_pair_tokenizers(trained.data, config);
+  trained.model = std::make_shared<EncoderDecoder>(config);
+  load_weights(*trained.model, SafetensorsFile::open(files.weights));
+  trained.model->eval();
   return trained;
 }
 

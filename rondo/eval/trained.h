@@ -1,9 +1,10 @@
-// A trained language model ready for use: from a run folder (its best model) or a model file.
+// Trained models ready for use: from a run folder (its best model) or a model file.
 #pragma once
 
 #include "rondo/data/tokenizer.h"
 #include "rondo/model/language_model.h"
-#include "rondo/train/config.h"
+#include "rondo/train/config_trained.h"
+#include "rondo/train/translation_task.h"
 
 namespace rondo {
 
@@ -18,5 +19,14 @@ struct TrainedLanguageModel {
 // `given`: a run folder or a model file. `tokenizer`: overrides the run's; "" = the run's, or
 // bytes. Error{bad_input} if it is neither, or not a language model.
 TrainedLanguageModel load_language_model(const std::string& given, const std::string& tokenizer);
+
+struct TrainedTranslator {
+  std::shared_ptr<EncoderDecoder> model;
+  PairTokenizers tokenizers;
+  PairConfig data;  // of the run; empty for a model file
+};
+
+// `tokenizer`: overrides the run's, for both sides; a model file needs it.
+TrainedTranslator load_translation_model(const std::string& given, const std::string& tokenizer);
 
 }  // namespace rondo

@@ -101,6 +101,7 @@ State EncoderDecoder::encode(const Tensor& source, const Scope& scope) {
   Call call;
   call.positions = at::arange(source.size(1), at::kLong).unsqueeze(0);  // [1, S]
   if (!source.is_meta()) call.visible = not_padding(source, config_.padding);
+  if (call.visible.defined() && call.visible.all().item<bool>()) call.visible = Tensor();
   const Tensor x = embed(source_embedding_, source, 0);
   State state;
   state.set("memory", encoder_->forward(x, call, scope / "encoder"));  // [B, S, D]
@@ -119,16 +120,53 @@ Tensor EncoderDecoder::decode(const Tensor& target, State& state, const Scope& s
   call.positions = at::arange(first, first + count, at::kLong).unsqueeze(0);  // [1, T]
   if (!target.is_meta()) {
     const Tensor mine = not_padding(target, config_.padding);
-    const Tensor before = state.get("target_visible");
-    call.visible = before.defined() ? at::cat({before, mine}, 3) : mine;  // [B, 1, 1, T all]
-    state.set("target_visible", call.visible);
+    Tensor before = state.get("target_visible");  // undefined: no padding so far
+    if (before.defined() || !mine.all().item<bool>()) {
+      if (!before.defined()) before = at::ones({target.size(0), 1, 1, first}, at::kBool);
+      call.visible = at::cat({before, mine}, 3);  // [B, 1, 1, T all]
+      state.set("target_visible", call.visible);
+    }
   }
   const Tensor x = embed(target_embedding_, target, first);
   const Tensor y = decoder_->forward(x, call, scope / "decoder");  // [B, T, D]
   state.set("position", state.get("position") + count);
   scope.record("output", y);
-  return head_ != nullptr ? head_->forward(y, scope / "head")
+  if (head_ != nullptr) return head_->forward(y, scope / "head");
+  return tied_ != nullptr ? tied_->forward(y, scope / "head")
                           : nn::linear(y, target_embedding_, Tensor(), scope / "head");
+}
+
+State EncoderDecoder::reorder(const State& state, const Tensor& rows, const Tensor& sentences) {
+  State next;
+  for (const auto& [name, tensor] : state.tensors()) {
+    const bool of_row = name.rfind("level.", 0) == 0 || name == "target_visible";
+    if (of_row) {
+      next.set(name, tensor.index_select(0, rows));
+    } else {
+      next.set(name, sentences.defined() ? tensor.index_select(0, sentences) : tensor);
+    }
+  }
+  return next;
+}
+
+bool EncoderDecoder::fold_signals() {
+  const bool encoder = encoder_->fold_signals();
+  return decoder_->fold_signals() || encoder;
+}
+
+void EncoderDecoder::use_folded(bool encoder, bool decoder) {
+  encoder_->use_folded(encoder);
+  decoder_->use_folded(decoder);
+}
+
+void EncoderDecoder::convert(nn::WeightFormat format) {
+  if (format == nn::WeightFormat::fp32) return;
+  encoder_->convert(format);
+  decoder_->convert(format);
+  if (head_ != nullptr) return head_->convert(format);
+  // The embedding itself stays as it is: only a few of its rows are read.
+  tied_ = std::make_shared<nn::Linear>(target_embedding_.detach().clone(), Tensor());
+  tied_->convert(format);
 }
 
 NamedTensors EncoderDecoder::forward(const NamedTensors& inputs, State& /*state*/,

@@ -22,6 +22,17 @@ class EncoderDecoder : public Network {
   // by token: the same result.
   Tensor decode(const Tensor& target, State& state, const Scope& scope);
 
+  // For beam search, where each of B sentences has n rows that follow each other: decode() takes
+  // B·n rows of tokens for a state of B sentences. Rows go on as copies of the rows `rows` [B'·n],
+  // of the sentences `sentences` [B'] (undefined: all of them, in order).
+  static State reorder(const State& state, const Tensor& rows, const Tensor& sentences);
+
+  // Inference: makes folded copies of the levels' weights (false: there is nothing to fold); says
+  // whether to play them; keeps all linear maps as `format`, for good. In this order.
+  bool fold_signals();
+  void use_folded(bool encoder, bool decoder);
+  void convert(nn::WeightFormat format);
+
   const EncoderDecoderConfig& config() const { return config_; }
 
  private:
@@ -34,6 +45,7 @@ class EncoderDecoder : public Network {
   std::shared_ptr<Stack> encoder_;
   std::shared_ptr<Stack> decoder_;
   std::shared_ptr<nn::Linear> head_;  // null when tied
+  std::shared_ptr<nn::Linear> tied_;  // the tied head once converted
 };
 
 }  // namespace rondo

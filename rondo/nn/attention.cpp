@@ -4,8 +4,9 @@
 namespace rondo::nn {
 namespace {
 
-Tensor project(const Linear& map, const LowRank* signal, SignalPlace place, const Tensor& u,
-               const Tensor& x, const Scope& scope) {
+Tensor project(const Linear& map, const LowRank* signal, const Linear* folded, SignalPlace place,
+               const Tensor& u, const Tensor& x, const Scope& scope) {
+  if (folded != nullptr) return folded->forward(x, scope);
   if (signal == nullptr) return map.forward(u, scope);
   const Tensor g = signal->forward(x, scope / "signal");
   return place == SignalPlace::after ? map.forward(u, scope) + g : map.forward(u + g, scope);
@@ -76,19 +77,23 @@ Projections::Projections(const AttentionShape& shape, int64_t read) : shape_(sha
 
 Tensor Projections::query(const Tensor& u, const Tensor& x, const ProjectionSignals& signals,
                           const Scope& scope) const {
-  return split_heads(project(*query_, signals.query, signals.place, u, x, scope / "query"),
-                     shape_.heads);
+  return split_heads(
+      project(*query_, signals.query, signals.folded_query, signals.place, u, x, scope / "query"),
+      shape_.heads);
 }
 
 Tensor Projections::key(const Tensor& u, const Tensor& x, const ProjectionSignals& signals,
                         const Scope& scope) const {
-  return split_heads(project(*key_, signals.key, signals.place, u, x, scope / "key"), shape_.heads);
+  return split_heads(
+      project(*key_, signals.key, signals.folded_key, signals.place, u, x, scope / "key"),
+      shape_.heads);
 }
 
 Tensor Projections::value(const Tensor& u, const Tensor& x, const ProjectionSignals& signals,
                           const Scope& scope) const {
-  return split_heads(project(*value_, signals.value, signals.place, u, x, scope / "value"),
-                     shape_.heads);
+  return split_heads(
+      project(*value_, signals.value, signals.folded_value, signals.place, u, x, scope / "value"),
+      shape_.heads);
 }
 
 Tensor Projections::output(const Tensor& merged, const Scope& scope) const {

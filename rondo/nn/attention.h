@@ -40,6 +40,10 @@ struct ProjectionSignals {
   const LowRank* key = nullptr;
   const LowRank* value = nullptr;
   SignalPlace place = SignalPlace::after;
+  // Projection and signal in one map, in place of both (inference, where u is x). Null: apart.
+  const Linear* folded_query = nullptr;
+  const Linear* folded_key = nullptr;
+  const Linear* folded_value = nullptr;
 };
 
 // The four linear maps of an attention. `u` is what the projections see (usually normalised), `x`
@@ -57,6 +61,10 @@ class Projections : public Module {
   Tensor value(const Tensor& u, const Tensor& x, const ProjectionSignals& signals,
                const Scope& scope) const;  // [B, H, T, d]
   Tensor output(const Tensor& merged, const Scope& scope) const;
+
+  const Linear& query_map() const { return *query_; }
+  const Linear& key_map() const { return *key_; }
+  const Linear& value_map() const { return *value_; }
 
   int64_t heads() const { return shape_.heads; }
   int64_t head_width() const { return shape_.head_width; }

@@ -19,7 +19,17 @@ Linear::Linear(int64_t in, int64_t out, bool bias, LinearLaws laws) {
 }
 
 Tensor Linear::forward(const Tensor& x, const Scope& scope) const {
-  return linear(x, weight_, bias_, scope);
+  return int8_ != nullptr ? int8_linear(x, *int8_, bias_, scope) : linear(x, weight_, bias_, scope);
+}
+
+void Linear::convert(WeightFormat format) {
+  const at::NoGradGuard no_grad;
+  if (format == WeightFormat::bf16) weight_.set_data(weight_.detach().to(at::kBFloat16));
+  if (format != WeightFormat::int8) return;
+  const Tensor w = weight_.detach().contiguous();
+  int8_ = std::make_shared<kernels::Int8Matrix>(
+      kernels::quantize_rows(w.data_ptr<float>(), w.size(0), w.size(1)));
+  weight_.set_data(at::empty({0}));
 }
 
 Conv2d::Conv2d(int64_t in, int64_t out, int64_t kernel, Convolution how) : how_(how) {
@@ -73,6 +83,10 @@ Tensor LowRank::forward(const Tensor& x, const Scope& scope) const {
   return matmul(linear(x, down_, Tensor(), scope / "down"), up_, scope / "up");
 }
 
+Tensor LowRank::matrix() const {
+  return full_.defined() ? full_.t() : at::matmul(up_.t(), down_);  // [out, in]
+}
+
 FeedForward::FeedForward(const FeedForwardShape& shape, LinearLaws up, LinearLaws down)
     : shape_(shape) {
   up_ = register_module("up", std::make_shared<Linear>(shape.width, shape.hidden, shape.bias, up));
@@ -80,8 +94,9 @@ FeedForward::FeedForward(const FeedForwardShape& shape, LinearLaws up, LinearLaw
                           std::make_shared<Linear>(shape.hidden, shape.width, shape.bias, down));
 }
 
-Tensor FeedForward::forward(const Tensor& u, const Tensor& inner, const Scope& scope) const {
-  Tensor h = up_->forward(u, scope / "up");  // [B, T, F]
+Tensor FeedForward::forward(const Tensor& u, const Tensor& inner, const Scope& scope,
+                            const Linear* up) const {
+  Tensor h = (up != nullptr ? up : up_.get())->forward(u, scope / "up");  // [B, T, F]
   if (inner.defined()) h = h + inner;
   h = nn::dropout(activate(h, shape_.activation), shape_.hidden_dropout, is_training());
   scope.record("hidden", h);

@@ -1,6 +1,7 @@
 // The small parts with weights: linear map, convolution, norms, feed-forward, low-rank map.
 #pragma once
 
+#include "rondo/kernels/int8.h"
 #include "rondo/nn/module.h"
 #include "rondo/nn/ops.h"
 
@@ -15,16 +16,27 @@ LinearLaws torch_laws(int64_t fan_in);
 // Truncated normal of deviation √(1 / fan_in), bias 0.
 LinearLaws fan_in_laws(int64_t fan_in);
 
+// How weights of linear maps are kept for inference. Activations stay fp32 between them.
+enum class WeightFormat { fp32, bf16, int8 };
+
 // y = x Wᵀ + b. Parameters: weight [out, in], bias [out] (if any).
 class Linear : public Module {
  public:
   Linear(int64_t in, int64_t out, bool bias, LinearLaws laws);
   Linear(int64_t in, int64_t out, bool bias) : Linear(in, out, bias, torch_laws(in)) {}
+  // Of tensors there are already; `bias` may be undefined.
+  Linear(const Tensor& weight, const Tensor& bias) : weight_(weight), bias_(bias) {}
   Tensor forward(const Tensor& x, const Scope& scope) const;
+
+  const Tensor& weight() const { return weight_; }
+  const Tensor& bias() const { return bias_; }
+  // For inference only, and for good: the fp32 weight is given up.
+  void convert(WeightFormat format);
 
  private:
   Tensor weight_;
   Tensor bias_;
+  std::shared_ptr<const kernels::Int8Matrix> int8_;  // in place of weight_, which is empty then
 };
 
 // Parameters: weight [out, in / groups, k, k], bias [out].
@@ -72,6 +84,8 @@ class LowRank : public Module {
  public:
   LowRank(int64_t in, int64_t out, int64_t rank);
   Tensor forward(const Tensor& x, const Scope& scope) const;
+  // The map as one matrix [out, in], to be added to the weight of a linear map.
+  Tensor matrix() const;
 
  private:
   Tensor down_;
@@ -91,7 +105,11 @@ struct FeedForwardShape {
 class FeedForward : public Module {
  public:
   FeedForward(const FeedForwardShape& shape, LinearLaws up, LinearLaws down);
-  Tensor forward(const Tensor& u, const Tensor& inner, const Scope& scope) const;
+  // `up`: takes the place of W1; null = W1.
+  Tensor forward(const Tensor& u, const Tensor& inner, const Scope& scope,
+                 const Linear* up = nullptr) const;
+
+  const Linear& up() const { return *up_; }
 
  private:
   FeedForwardShape shape_;

@@ -1,6 +1,13 @@
 // The leaf operations: torch underneath, counting and shape-only walking on top.
 #include "rondo/nn/ops.h"
 
+#include <ATen/Parallel.h>
+#include <torch/csrc/autograd/custom_function.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "rondo/kernels/dropout.h"
 #include "rondo/nn/precision.h"
 
 namespace rondo::nn {
@@ -16,6 +23,35 @@ Shape with_last(const Tensor& x, int64_t last) {
   return shape;
 }
 
+// `x` with some values dropped, the same for the same seed.
+Tensor drop_values(const Tensor& x, double rate, int64_t seed) {
+  const Tensor in = x.contiguous();
+  Tensor out = at::empty_like(in);
+  constexpr int64_t grain = 1 << 15;
+  at::parallel_for(0, in.numel(), grain, [&](int64_t first, int64_t last) {
+    kernels::dropout(in.data_ptr<float>() + first, out.data_ptr<float>() + first, first,
+                     last - first, rate, static_cast<uint64_t>(seed));
+  });
+  return out;
+}
+
+// Keeps the seed instead of the mask.
+class HashedDropout : public torch::autograd::Function<HashedDropout> {
+ public:
+  static Tensor forward(torch::autograd::AutogradContext* context, const Tensor& x, double rate,
+                        int64_t seed) {
+    context->saved_data["rate"] = rate;
+    context->saved_data["seed"] = seed;
+    return drop_values(x, rate, seed);
+  }
+  static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context,
+                                                 const torch::autograd::variable_list& gradients) {
+    const double rate = context->saved_data["rate"].toDouble();
+    const int64_t seed = context->saved_data["seed"].toInt();
+    return {drop_values(gradients[0], rate, seed), Tensor(), Tensor()};
+  }
+};
+
 }  // namespace
 
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias, const Scope& scope) {
@@ -24,8 +60,31 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias, const S
   }
   if (x.is_meta()) return shape_only(x, with_last(x, weight.size(0)));
   const auto in = [](const Tensor& t) { return as_wanted(Operation::linear, t); };
+  if (weight.scalar_type() == at::kBFloat16 && x.scalar_type() == at::kFloat) {
+    const Tensor y = at::linear(x.to(at::kBFloat16), weight).to(at::kFloat);
+    return bias.defined() ? y + bias : y;
+  }
   return at::linear(in(x), in(weight),
                     bias.defined() ? c10::optional<Tensor>(in(bias)) : c10::nullopt);
+}
+
+Tensor int8_linear(const Tensor& x, const kernels::Int8Matrix& weight, const Tensor& bias,
+                   const Scope& scope) {
+  if (scope.watched()) {
+    scope.multiply_adds(static_cast<double>(x.numel()) * static_cast<double>(weight.out));
+  }
+  const Tensor in = x.to(at::kFloat).contiguous();
+  thread_local kernels::Int8Rows rows;  // used again: decoding is thousands of small products
+  kernels::quantize_input(in.data_ptr<float>(), in.numel() / weight.in, weight.in, rows);
+  const Tensor y = at::empty(with_last(x, weight.out), in.options());
+  const float* add = bias.defined() ? bias.data_ptr<float>() : nullptr;
+  const kernels::Int8Rows& ready = rows;  // worker threads must not see their own thread_local
+  const int64_t work = std::max<int64_t>(1, ready.rows * weight.in);
+  at::parallel_for(0, weight.out, std::max<int64_t>(1, (1 << 18) / work),
+                   [&](int64_t first, int64_t last) {
+                     kernels::int8_product(ready, weight, add, first, last, y.data_ptr<float>());
+                   });
+  return y;
 }
 
 Tensor matmul(const Tensor& a, const Tensor& b, const Scope& scope) {
@@ -74,7 +133,11 @@ Tensor softmax(const Tensor& scores, const Tensor& visible) {
 
 Tensor dropout(const Tensor& x, double rate, bool training) {
   if (!training || rate <= 0.0 || x.is_meta()) return x;
-  return at::dropout(x, rate, /*train=*/true);
+  if (!x.is_cpu() || x.scalar_type() != at::kFloat) return at::dropout(x, rate, /*train=*/true);
+  // The seed comes from torch's generator, which training sets anew for every step.
+  const int64_t seed =
+      at::randint(std::numeric_limits<int64_t>::max(), {1}, at::kLong).item<int64_t>();
+  return HashedDropout::apply(x, rate, seed);
 }
 
 Tensor drop_path(const Tensor& x, double rate, bool training) {

@@ -3,12 +3,18 @@
 // counting runs the same program as computing.
 #pragma once
 
+#include "rondo/kernels/int8.h"
 #include "rondo/nn/probe.h"
 
 namespace rondo::nn {
 
-// x [..., in] · weightᵀ [in, out] (+ bias [out]) → [..., out].
+// x [..., in] · weightᵀ [in, out] (+ bias [out]) → [..., out]. A weight kept in bf16 (inference)
+// rounds the input too; the result is fp32 then.
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias, const Scope& scope);
+
+// The same with weights of 8 bits; inference only.
+Tensor int8_linear(const Tensor& x, const kernels::Int8Matrix& weight, const Tensor& bias,
+                   const Scope& scope);
 
 // Batched a [..., n, k] · b [..., k, m] → [..., n, m].
 Tensor matmul(const Tensor& a, const Tensor& b, const Scope& scope);

@@ -47,6 +47,8 @@ struct MixingInput {
 class TokenMixing : public nn::Module {
  public:
   virtual Tensor forward(const MixingInput& in, Call& call, const Scope& scope) = 0;
+  // The maps that signals may be folded into; null where there are none.
+  virtual const nn::Projections* projections() const { return nullptr; }
 };
 
 // "level.3.keys"

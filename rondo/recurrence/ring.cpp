@@ -4,6 +4,18 @@
 #include "rondo/recurrence/schemes.h"
 
 namespace rondo {
+namespace {
+
+// W + M when the signal joins after the map, W + W M when before it.
+std::shared_ptr<nn::Linear> fold_map(const nn::Linear& map, const nn::LowRank& signal,
+                                     nn::SignalPlace place) {
+  const Tensor m = signal.matrix();  // [out, in]
+  const bool after = place == nn::SignalPlace::after;
+  const Tensor& w = map.weight();
+  return std::make_shared<nn::Linear>((w + (after ? m : at::matmul(w, m))).detach(), map.bias());
+}
+
+}  // namespace
 
 DepthPlan ring_plan(const DepthConfig& config, const PlanShape& shape, int64_t /*stage*/) {
   DepthPlan plan;
@@ -39,17 +51,44 @@ LevelSignals::LevelSignals(const RingConfig& config, int64_t width, int64_t inne
 }
 
 nn::ProjectionSignals LevelSignals::projections() const {
-  return {query_.get(), key_.get(), value_.get(), place_};
+  nn::ProjectionSignals signals = {query_.get(), key_.get(), value_.get(), place_};
+  if (use_folded_) {
+    signals.folded_query = folded_.query.get();
+    signals.folded_key = folded_.key.get();
+    signals.folded_value = folded_.value.get();
+  }
+  return signals;
 }
 
 Tensor LevelSignals::feed_forward_input(const Tensor& x, const Scope& scope) const {
-  if (feed_forward_ == nullptr || inner_feed_forward_) return x;
+  if (feed_forward_ == nullptr || inner_feed_forward_ || folded_up() != nullptr) return x;
   return x + feed_forward_->forward(x, scope);
 }
 
 Tensor LevelSignals::feed_forward_inner(const Tensor& x, const Scope& scope) const {
-  if (feed_forward_ == nullptr || !inner_feed_forward_) return {};
+  if (feed_forward_ == nullptr || !inner_feed_forward_ || folded_up() != nullptr) return {};
   return feed_forward_->forward(x, scope);
+}
+
+void LevelSignals::fold(const nn::Projections& projections, const nn::FeedForward* feed_forward) {
+  const at::NoGradGuard no_grad;
+  if (query_ != nullptr) {
+    folded_.query = fold_map(projections.query_map(), *query_, place_);
+    folded_.key = fold_map(projections.key_map(), *key_, place_);
+    folded_.value = fold_map(projections.value_map(), *value_, place_);
+  }
+  if (feed_forward_ != nullptr && feed_forward != nullptr) {
+    folded_.up = fold_map(feed_forward->up(), *feed_forward_,
+                          inner_feed_forward_ ? nn::SignalPlace::after : nn::SignalPlace::before);
+  }
+}
+
+std::vector<std::shared_ptr<nn::Linear>> LevelSignals::folded_maps() const {
+  std::vector<std::shared_ptr<nn::Linear>> maps;
+  for (const auto& map : {folded_.query, folded_.key, folded_.value, folded_.up}) {
+    if (map != nullptr) maps.push_back(map);
+  }
+  return maps;
 }
 
 }  // namespace rondo

@@ -13,6 +13,24 @@ Tensor causal_visible(int64_t queries, int64_t keys) {
   return at::ones({queries, keys}, at::kBool).tril(keys - queries);
 }
 
+// [B·n, H, T, d] → [B, H, n·T, d]: n rows that read one memory become more of its queries.
+Tensor rows_side_by_side(const Tensor& q, int64_t rows) {
+  if (q.size(0) == rows) return q;
+  const int64_t n = q.size(0) / rows;
+  return q.reshape({rows, n, q.size(1), q.size(2), q.size(3)})
+      .transpose(1, 2)
+      .reshape({rows, q.size(1), n * q.size(2), q.size(3)});
+}
+
+// And back to [B·n, H, T, d].
+Tensor rows_apart(const Tensor& y, at::IntArrayRef shape) {
+  if (y.size(0) == shape[0]) return y;
+  const int64_t n = shape[0] / y.size(0);
+  return y.reshape({y.size(0), shape[1], n, shape[2], shape[3]})
+      .transpose(1, 2)
+      .reshape({shape[0], shape[1], shape[2], shape[3]});
+}
+
 }  // namespace
 
 std::string level_key(int64_t level, const char* name) {
@@ -52,7 +70,7 @@ Tensor SelfAttention::forward(const MixingInput& in, Call& call, const Scope& sc
   nn::AttendOptions how;
   how.factor = inverse_root(options_.shape.head_width);
   how.visible = call.visible;
-  if (options_.causal && !q.is_meta()) {
+  if (options_.causal && q.size(2) > 1 && !q.is_meta()) {  // one query, the newest, sees all
     const Tensor causal = causal_visible(q.size(2), k.size(2));
     how.visible = call.visible.defined() ? call.visible.logical_and(causal) : causal;
   }
@@ -80,9 +98,10 @@ Tensor CrossAttention::forward(const Tensor& u, int64_t index, Call& call, const
   nn::AttendOptions how;
   how.factor = inverse_root(shape_.head_width);
   how.visible = call.memory_visible;
-  const Tensor q = projections_->query(u, u, {}, scope);
-  const Tensor y = nn::attend(q, k, v, how, is_training(), scope);
-  return projections_->output(nn::merge_heads(y), scope);
+  const Tensor q = projections_->query(u, u, {}, scope);  // [B·n, H, T, d]
+  const int64_t rows = k.size(0);
+  const Tensor y = nn::attend(rows_side_by_side(q, rows), k, v, how, is_training(), scope);
+  return projections_->output(nn::merge_heads(rows_apart(y, q.sizes())), scope);
 }
 
 TokenFeedForward::TokenFeedForward(int64_t tokens, int64_t hidden) {

@@ -17,6 +17,7 @@ class SelfAttention : public TokenMixing {
  public:
   explicit SelfAttention(const SelfAttentionOptions& options);
   Tensor forward(const MixingInput& in, Call& call, const Scope& scope) override;
+  const nn::Projections* projections() const override { return projections_.get(); }
 
  private:
   // Puts the cached keys and values of earlier calls in front and keeps all for the next.
@@ -27,7 +28,9 @@ class SelfAttention : public TokenMixing {
 };
 
 // Attention of the stream to call.memory. Keys and values of the memory are made once per set of
-// weights and call, however many levels play it, and are kept in the state for later calls.
+// weights and call, however many levels play it, and are kept in the state for later calls. A
+// stream of n times as many rows as the memory reads each memory with n rows that follow each other
+// (the beams of a sentence), without copies of it.
 class CrossAttention : public nn::Module {
  public:
   explicit CrossAttention(const nn::AttentionShape& shape);

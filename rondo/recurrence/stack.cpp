@@ -163,10 +163,36 @@ Tensor Stack::play_feed_forward(const Level& level, const Tensor& x, const Scope
     inner = signals.feed_forward_inner(x, here / "signal");
   }
   const Tensor u = norm_before(level.feed_forward_norm, signalled, here);
-  const Tensor y = (*feed_forwards_)[level.feed_forward].forward(u, inner, here);
+  const nn::Linear* up = level.signal != kNone ? (*signals_)[level.signal].folded_up() : nullptr;
+  const Tensor y = (*feed_forwards_)[level.feed_forward].forward(u, inner, here, up);
   const int64_t sublayer = level.cross == kNone ? 1 : 2;
   return join(level, sublayer, level.feed_forward_norm, x,
               nn::dropout(y, options_.feed_forward_dropout, is_training()), here);
+}
+
+bool Stack::fold_signals() {
+  if (plan_.signals() == 0 || options_.placement == NormPlacement::pre) return false;
+  for (const Level& level : plan_.levels) {
+    const nn::Projections* projections = (*mixings_)[level.mixing].projections();
+    if (projections == nullptr) return false;
+    const bool feeds = level.feed_forward != kNone;
+    (*signals_)[level.signal].fold(*projections,
+                                   feeds ? &(*feed_forwards_)[level.feed_forward] : nullptr);
+  }
+  return true;
+}
+
+void Stack::use_folded(bool use) {
+  for (int64_t i = 0; i < signals_->size(); ++i) (*signals_)[i].use_folded(use);
+}
+
+void Stack::convert(nn::WeightFormat format) {
+  for (const auto& module : modules()) {
+    if (auto* map = dynamic_cast<nn::Linear*>(module.get())) map->convert(format);
+  }
+  for (int64_t i = 0; i < signals_->size(); ++i) {
+    for (const auto& map : (*signals_)[i].folded_maps()) map->convert(format);
+  }
 }
 
 }  // namespace rondo

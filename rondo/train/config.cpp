@@ -5,12 +5,20 @@
 #include <cmath>
 
 namespace rondo {
+namespace {
+
+bool is_translation(const RunConfig& config) {
+  return std::string_view(config.model.task()) == "translation";
+}
+
+}  // namespace
 
 RunConfig read_run_config(const ConfigTable& table) {
   table.require_known("", {"model", "data", "train", "optimizer", "schedule"});
   RunConfig config;
   config.model = read_model_config(table);
-  read_config(table, "data", config.data);
+  is_translation(config) ? read_config(table, "data", config.pairs)
+                         : read_config(table, "data", config.data);
   read_config(table, "train", config.train);
   read_config(table, "optimizer", config.optimizer);
   read_config(table, "schedule", config.schedule);
@@ -18,9 +26,11 @@ RunConfig read_run_config(const ConfigTable& table) {
 }
 
 std::string dump_run_config(const RunConfig& config) {
-  return dump_model_config(config.model) + "\n" + dump_config(config.data, "data") + "\n" +
-         dump_config(config.train, "train") + "\n" + dump_config(config.optimizer, "optimizer") +
-         "\n" + dump_config(config.schedule, "schedule");
+  const std::string data =
+      is_translation(config) ? dump_config(config.pairs, "data") : dump_config(config.data, "data");
+  return dump_model_config(config.model) + "\n" + data + "\n" + dump_config(config.train, "train") +
+         "\n" + dump_config(config.optimizer, "optimizer") + "\n" +
+         dump_config(config.schedule, "schedule");
 }
 
 double learning_rate(const ScheduleConfig& s, int64_t step, int64_t steps) {

@@ -28,7 +28,9 @@ struct TrainConfig {
 template <class V>
 void describe(V& v, TrainConfig& c) {
   v.field("steps", c.steps, "optimiser steps", between(1, 1e12));
-  v.field("batch", c.batch, "rows of a batch: documents read side by side", between(1, 1 << 20));
+  v.field("batch", c.batch,
+          "rows of a batch: documents read side by side; the most sentence pairs of a batch",
+          between(1, 1 << 20));
   v.field("accumulate", c.accumulate, "batches whose gradients make one step", between(1, 1 << 20));
   v.field("clip", c.clip, "largest norm of the whole gradient; 0 = no clipping", at_least(0));
   v.field("label_smoothing", c.label_smoothing, "share of the label spread over all tokens",
@@ -113,10 +115,55 @@ void describe(V& v, TextConfig& c) {
   v.field("tokenizer", c.tokenizer, "\"bytes\" or a SentencePiece model");
 }
 
-// A whole experiment: one TOML file.
+// Sentence pairs for translation.
+struct PairConfig {
+  std::string train;
+  std::string valid;
+  std::string test;
+  std::string source = "de";
+  std::string target = "en";
+  std::string tokenizer;
+  std::string source_tokenizer;
+  std::string target_tokenizer;
+  int64_t batch_tokens = 4096;
+  int64_t max_tokens = 128;
+  bool cut = false;
+
+  // The tokenizer of each side: its own, or the joint one.
+  const std::string& tokenizer_of_source() const {
+    return source_tokenizer.empty() ? tokenizer : source_tokenizer;
+  }
+  const std::string& tokenizer_of_target() const {
+    return target_tokenizer.empty() ? tokenizer : target_tokenizer;
+  }
+};
+
+template <class V>
+void describe(V& v, PairConfig& c) {
+  v.field("train", c.train,
+          "pairs to learn from: PREFIX of PREFIX.de and PREFIX.en, two files joined by a comma, or "
+          "a .tsv; plain, .gz or .zst");
+  v.field("valid", c.valid, "pairs to evaluate on while training");
+  v.field("test", c.test, "pairs for 'rondo eval'");
+  v.field("source", c.source, "what the source file's name ends in after the prefix");
+  v.field("target", c.target, "what the target file's name ends in after the prefix");
+  v.field("tokenizer", c.tokenizer, "\"bytes\" or a SentencePiece model, for both sides");
+  v.field("source_tokenizer", c.source_tokenizer, "for the source alone");
+  v.field("target_tokenizer", c.target_tokenizer, "for the target alone");
+  v.field("batch_tokens", c.batch_tokens,
+          "at most so many tokens of a batch on either side, padding included",
+          between(1, 1 << 24));
+  v.field("max_tokens", c.max_tokens, "longer sentences are left out of training, or cut",
+          between(1, 1 << 20));
+  v.field("cut", c.cut, "cut sentences that are too long instead of leaving them out");
+}
+
+// A whole experiment: one TOML file. [data] is the section of the model's task; the other is
+// unused.
 struct RunConfig {
   ModelConfig model;
   TextConfig data;
+  PairConfig pairs;
   TrainConfig train;
   OptimizerConfig optimizer;
   ScheduleConfig schedule;
@@ -124,6 +171,9 @@ struct RunConfig {
 
 RunConfig read_run_config(const ConfigTable& table);
 std::string dump_run_config(const RunConfig& config);
+
+// Every key of [data] ("data", by `task`), [train], [optimizer] or [schedule], for the manual.
+std::vector<FieldHelp> run_config_help(const std::string& section, const std::string& task);
 
 // The learning rate of `step` (the first is 1) of `steps`.
 double learning_rate(const ScheduleConfig& schedule, int64_t step, int64_t steps);

@@ -135,13 +135,4 @@ void RunFolder::log(int64_t step, const std::map<std::string, double>& values) {
   events_->scalars(step, values);
 }
 
-RunConfig read_run_folder(const std::string& path) {
-  const std::string file = path + "/config.toml";
-  if (!exists(file)) {
-    throw Error(ExitCode::bad_input, fmt::format("{}: not a run folder (no config.toml)", path),
-                "run folders are made by 'rondo train'");
-  }
-  return read_run_config(ConfigTable::from_file(file));
-}
-
 }  // namespace rondo

@@ -10,7 +10,7 @@
 #include <memory>
 
 #include "rondo/train/checkpoint.h"
-#include "rondo/train/config.h"
+#include "rondo/train/config_trained.h"
 #include "rondo/train/tensorboard.h"
 
 namespace rondo {
@@ -25,14 +25,12 @@ class RunFolder {
 
   const std::string& path() const { return path_; }
   CheckpointFolder checkpoints() const { return CheckpointFolder(path_ + "/checkpoints"); }
-  std::string best_path() const { return best_path_of(path_); }
+  std::string best_path() const { return best_model_path(path_); }
 
   // Drops lines of steps after `step`, which a killed run wrote but will write again.
   void rewind_metrics(int64_t step);
   // Appends to metrics.jsonl and the event file.
   void log(int64_t step, const std::map<std::string, double>& values);
-
-  static std::string best_path_of(const std::string& run) { return run + "/best.safetensors"; }
 
  private:
   // A descriptor that closes itself, and with that lets go of the lock.
@@ -48,8 +46,5 @@ class RunFolder {
   Lock lock_;
   std::unique_ptr<EventWriter> events_;
 };
-
-// The experiment a run folder was made by. Error{bad_input} if it is none.
-RunConfig read_run_folder(const std::string& path);
 
 }  // namespace rondo

@@ -1,0 +1,96 @@
+// rondo translate: stdin to stdout, line for line, in constant memory.
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "cli/engine/decoding.h"
+#include "cli/engine/lines.h"
+#include "cli/engine/session.h"
+#include "rondo/base/error.h"
+#include "rondo/base/log.h"
+#include "rondo/base/progress.h"
+#include "rondo/eval/trained.h"
+
+namespace rondo::cli {
+namespace {
+
+void print_translation(const TranslateOptions& options, int64_t number, const std::string& line,
+                       const Translation& t) {
+  if (options.json) {
+    nlohmann::json candidates = nlohmann::json::array();
+    for (const auto& c : t.candidates) {
+      candidates.push_back({{"text", c.text},
+                            {"score", c.score},
+                            {"log_probability", c.log_probability},
+                            {"tokens", c.tokens}});
+    }
+    const nlohmann::json out = {{"source", line},
+                                {"source_tokens", t.source_tokens},
+                                {"unknown", t.unknown},
+                                {"cut", t.cut},
+                                {"translations", candidates}};
+    fmt::print("{}\n", out.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+  } else if (options.n_best > 1) {
+    for (const auto& c : t.candidates) {
+      fmt::print("{} ||| {} ||| logprob={:.6f} ||| {:.6f}\n", number, c.text, c.log_probability,
+                 c.score);
+    }
+  } else {
+    fmt::print("{}\n", t.candidates.empty() ? "" : t.candidates.front().text);
+  }
+}
+
+// A stream may be read by a person or program that waits for each line.
+void flush_or_fail() {
+  if (std::fflush(stdout) != 0) {
+    throw Error(ExitCode::io,
+                fmt::format("standard output: cannot write: {}", std::strerror(errno)));
+  }
+}
+
+}  // namespace
+
+TranslatorOptions translator_options(const DecodingOptions& decoding, int64_t n_best) {
+  TranslatorOptions o;
+  o.beam.beam = std::max(decoding.beam, n_best);
+  o.beam.n_best = n_best;
+  o.beam.length_penalty = decoding.length_penalty;
+  o.beam.max_length = decoding.max_length;
+  o.batch = decoding.batch;
+  o.format = decoding.weights == "bf16"   ? nn::WeightFormat::bf16
+             : decoding.weights == "int8" ? nn::WeightFormat::int8
+                                          : nn::WeightFormat::fp32;
+  o.signals = decoding.signals == "folded"  ? SignalMode::folded
+              : decoding.signals == "apart" ? SignalMode::apart
+                                            : SignalMode::fastest;
+  return o;
+}
+
+}  // namespace rondo::cli
+
+void rondo_engine_translate(const rondo::cli::TranslateOptions& options) {
+  using namespace rondo;
+  cli::start_engine(options.threads);
+  const TrainedTranslator trained = load_translation_model(options.run, options.tokenizer);
+  Translator translator(trained.model, trained.tokenizers,
+                        cli::translator_options(options.decoding, options.n_best));
+  cli::LineReader reader(options.input);
+  Progress progress("translate", reader.total());
+  int64_t done = 0;
+  int64_t cut = 0;
+  for (auto lines = reader.take(static_cast<size_t>(options.buffer)); !lines.empty();
+       lines = reader.take(static_cast<size_t>(options.buffer))) {
+    const std::vector<Translation> translations = translator.translate(lines);
+    for (size_t i = 0; i < lines.size(); ++i) {
+      cli::print_translation(options, done++, lines[i], translations[i]);
+      if (translations[i].cut) ++cut;
+    }
+    cli::flush_or_fail();
+    progress.update(done);
+  }
+  progress.finish();
+  if (cut + reader.overlong() > 0) {
+    log_warn("{} lines were longer than {} tokens: only their beginning was translated",
+             std::max(cut, reader.overlong()), TranslatorOptions().max_source_tokens);
+  }
+}

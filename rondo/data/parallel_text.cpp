@@ -1,0 +1,260 @@
+// Finding the files of a parallel text, and reading them pair by pair.
+#include "rondo/data/parallel_text.h"
+
+#include <fmt/core.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <climits>
+#include <string_view>
+#include <utility>
+
+#include "rondo/base/error.h"
+#include "rondo/base/text.h"
+#include "rondo/data/cache_file.h"
+#include "rondo/data/text_source.h"
+#include "rondo/data/text_stream.h"
+
+namespace rondo {
+namespace {
+
+constexpr size_t kLineBlockBytes = size_t{1} << 17;
+
+bool is_there(const std::string& path) {
+  struct stat info {};
+  return path.find('\0') == std::string::npos && ::stat(path.c_str(), &info) == 0;
+}
+
+bool is_tsv_name(const std::string& name) {
+  return has_suffix(name, ".tsv") || has_suffix(name, ".tsv.gz") || has_suffix(name, ".tsv.zst");
+}
+
+// A corpus is read again when it changes, so it must be there to be looked up: no pipes.
+const std::string& require_file(const std::string& path) {
+  struct stat info {};
+  if (::stat(path.c_str(), &info) != 0 || !S_ISREG(info.st_mode)) {
+    throw Error(ExitCode::bad_input,
+                fmt::format("{}: expected a file, got {}", printable(path, PATH_MAX),
+                            S_ISDIR(info.st_mode) ? "a folder" : "a device, pipe or socket"),
+                S_ISDIR(info.st_mode) ? "" : "write the text to a file first");
+  }
+  return path;
+}
+
+// The first of NAME, NAME.gz, NAME.zst that is there; else "", and all of them go to `missing`.
+std::string find_variant(const std::string& name, std::vector<std::string>& missing) {
+  const std::vector<std::string> variants = {name, name + ".gz", name + ".zst"};
+  const auto found = std::find_if(variants.begin(), variants.end(), is_there);
+  if (found == variants.end()) {
+    missing.insert(missing.end(), variants.begin(), variants.end());
+    return "";
+  }
+  return *found;
+}
+
+// "a,b" with both there, at whichever comma; an empty pair if it is nowhere so.
+ParallelFiles find_joined(const std::string& spec) {
+  for (size_t comma = spec.find(','); comma != std::string::npos;
+       comma = spec.find(',', comma + 1)) {
+    ParallelFiles files{spec.substr(0, comma), spec.substr(comma + 1)};
+    if (is_there(files.source) && is_there(files.target)) {
+      return files;
+    }
+  }
+  return {};
+}
+
+[[noreturn]] void fail_missing(const std::string& spec, const std::vector<std::string>& missing) {
+  std::vector<std::string> names;
+  names.reserve(missing.size());
+  for (const std::string& name : missing) {
+    names.push_back(printable(name, PATH_MAX));
+  }
+  throw Error(ExitCode::io,
+              fmt::format("{}: there is no such parallel text: tried {}", printable(spec, PATH_MAX),
+                          join(names, ", ")),
+              is_there(spec) ? "give the part of the name that both sides share, without the "
+                               "language, or both files as SOURCE,TARGET"
+                             : "give the part of the name that both sides share, both files as "
+                               "SOURCE,TARGET, or a .tsv");
+}
+
+}  // namespace
+
+ParallelFiles find_parallel(const std::string& spec, const std::string& source_language,
+                            const std::string& target_language) {
+  const bool has_comma = spec.find(',') != std::string::npos;
+  if (is_tsv_name(spec) && (is_there(spec) || !has_comma)) {
+    if (!is_there(spec)) {
+      fail_missing(spec, {spec});
+    }
+    return {require_file(spec), ""};
+  }
+  const ParallelFiles joined = find_joined(spec);
+  if (!joined.source.empty()) {
+    return {require_file(joined.source), require_file(joined.target)};
+  }
+  std::vector<std::string> missing;
+  const std::string source = find_variant(spec + "." + source_language, missing);
+  const std::string target = find_variant(spec + "." + target_language, missing);
+  if (!missing.empty()) {
+    if (has_comma) {  // more likely two paths
+      missing = split(spec, ',');
+      missing.erase(std::remove_if(missing.begin(), missing.end(), is_there), missing.end());
+    }
+    fail_missing(spec, missing);
+  }
+  return {require_file(source), require_file(target)};
+}
+
+// The lines of one file, or their first two columns.
+class PairReader::Lines {
+ public:
+  explicit Lines(const std::string& path) : reader_(path), block_(kLineBlockBytes) {}
+
+  // The next line into `first`; with a `second`, the first column into `first` and the second into
+  // `second`. False at the end.
+  bool next(std::string& first, std::string* second) {
+    first.clear();
+    if (second != nullptr) {
+      second->clear();
+    }
+    field_ = &first;
+    tabs_ = 0;
+    dropped_ = false;
+    over_long_ = false;
+    if (at_ == filled_ && !refill()) {
+      return false;
+    }
+    while (true) {
+      const std::string_view rest(block_.data() + at_, filled_ - at_);
+      const size_t end = rest.find('\n');
+      add(rest.substr(0, end), second);
+      if (end != std::string_view::npos) {
+        at_ += end + 1;
+        break;
+      }
+      if (!refill()) {
+        break;
+      }
+    }
+    ++count_;
+    if (field_ != nullptr && !dropped_ && !field_->empty() && field_->back() == '\r') {
+      field_->pop_back();
+    }
+    limit(first);
+    if (second != nullptr) {
+      limit(*second);
+    }
+    return true;
+  }
+
+  int64_t count_all() {  // reads to the end
+    std::string line;
+    while (next(line, nullptr)) {
+    }
+    return count_;
+  }
+
+  int64_t tabs() const { return tabs_; }  // of the line last given; no more than 2 are counted
+  bool over_long() const { return over_long_; }
+  int64_t consumed() const { return reader_.consumed(); }
+  uint64_t hash() const { return hash_.value(); }
+
+ private:
+  bool refill() {
+    at_ = 0;
+    filled_ = ended_ ? 0 : reader_.read(block_.data(), block_.size());
+    ended_ = filled_ == 0;
+    hash_.add(block_.data(), filled_);
+    return !ended_;
+  }
+
+  // Part of a line. With a `second`, tabs part it.
+  void add(std::string_view text, std::string* second) {
+    while (second != nullptr && field_ != nullptr) {
+      const size_t tab = text.find('\t');
+      if (tab == std::string_view::npos) {
+        break;
+      }
+      hold(text.substr(0, tab), *field_);
+      text.remove_prefix(tab + 1);
+      field_ = tabs_ == 0 ? second : nullptr;
+      dropped_ = false;
+      ++tabs_;
+    }
+    if (field_ != nullptr) {
+      hold(text, *field_);
+    }
+  }
+
+  // One byte beyond the limit is held, since it may be the '\r' that does not count.
+  void hold(std::string_view text, std::string& field) {
+    const size_t room = kMaxLineBytes + 1 - field.size();
+    field.append(text.substr(0, room));
+    dropped_ = dropped_ || text.size() > room;
+  }
+
+  void limit(std::string& field) {
+    if (field.size() > kMaxLineBytes) {
+      field.resize(kMaxLineBytes);
+      over_long_ = true;
+    }
+  }
+
+  TextReader reader_;
+  TextHash hash_;
+  std::vector<char> block_;
+  size_t at_ = 0;
+  size_t filled_ = 0;
+  bool ended_ = false;
+  int64_t count_ = 0;
+  std::string* field_ = nullptr;  // that the line has come to; null: none that is wanted
+  int64_t tabs_ = 0;
+  bool dropped_ = false;  // something of the field
+  bool over_long_ = false;
+};
+
+PairReader::PairReader(const ParallelFiles& files)
+    : files_(files), source_(std::make_unique<Lines>(files.source)) {
+  if (!files.target.empty()) {
+    target_ = std::make_unique<Lines>(files.target);
+  }
+}
+PairReader::~PairReader() = default;
+PairReader::PairReader(PairReader&& other) noexcept = default;
+PairReader& PairReader::operator=(PairReader&& other) noexcept = default;
+
+bool PairReader::next(std::string& source, std::string& target) {
+  const bool more = source_->next(source, target_ ? nullptr : &target);
+  if (target_ && target_->next(target, nullptr) != more) {
+    const int64_t sources = source_->count_all();
+    const int64_t targets = target_->count_all();
+    throw Error(ExitCode::bad_input,
+                fmt::format("{} has {} lines, but {} has {}: line by line they must be pairs",
+                            printable(files_.source, PATH_MAX), with_commas(sources),
+                            printable(files_.target, PATH_MAX), with_commas(targets)),
+                "is one of them cut short, or do they belong to different texts?");
+  }
+  if (!more) {
+    return false;
+  }
+  ++line_;
+  if (!target_ && source_->tabs() == 0) {
+    throw Error(ExitCode::bad_input,
+                fmt::format("{}:{}: expected source TAB target, got a line without a tab",
+                            printable(files_.source, PATH_MAX), line_));
+  }
+  over_long_ = source_->over_long() || (target_ && target_->over_long());
+  return true;
+}
+
+int64_t PairReader::consumed() const {
+  return source_->consumed() + (target_ ? target_->consumed() : 0);
+}
+
+uint64_t PairReader::source_hash() const { return source_->hash(); }
+
+uint64_t PairReader::target_hash() const { return target_ ? target_->hash() : 0; }
+
+}  // namespace rondo

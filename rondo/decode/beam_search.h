@@ -1,0 +1,39 @@
+// Beam search for translation models. The encoder runs once, the memory of a sentence is shared by
+// its beams, finished sentences leave the batch, and what comes out of a sentence does not depend
+// on those it was batched with.
+#pragma once
+
+#include "rondo/model/encoder_decoder.h"
+
+namespace rondo {
+
+struct BeamOptions {
+  int64_t beam = 5;
+  int64_t n_best = 1;           // at most `beam`
+  double length_penalty = 1.0;  // hypotheses are ranked by log p / length^penalty
+  // A translation has at most max_ratio · source tokens + max_extra tokens, the end mark included,
+  // and no more than max_length.
+  double max_ratio = 2.0;
+  int64_t max_extra = 20;
+  int64_t max_length = 1024;
+};
+
+// Ids with a meaning of their own.
+struct BeamMarks {
+  int64_t begin = 1;
+  int64_t end = 2;
+  std::vector<int64_t> banned;  // never written: padding, begin, unknown
+};
+
+struct Hypothesis {
+  std::vector<int32_t> tokens;  // without marks
+  double log_probability = 0;   // of the tokens and the end mark
+  double score = 0;             // what hypotheses are ranked by
+};
+
+// The best translations of every row of source [B, S] (padded), best first.
+std::vector<std::vector<Hypothesis>> beam_search(EncoderDecoder& model, const Tensor& source,
+                                                 const BeamMarks& marks,
+                                                 const BeamOptions& options);
+
+}  // namespace rondo

@@ -1,0 +1,101 @@
+// How far a corpus score can be trusted: confidence intervals and a paired test by bootstrap
+// resampling (Koehn, 2004), computed as sacreBLEU computes them.
+//
+// A resample draws n of the n sentences with replacement and scores the sum of their statistics.
+// Draw i of resample s is a function of (seed, s, i) and n (rondo/base/random.h), so results
+// repeat, and two systems see the same sentences. sacreBLEU draws with numpy's generator: its
+// intervals and p-values are other samples of the same distributions, so they agree with these
+// statistically, not digit by digit. (It also sums in single precision; here sums are exact.)
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace rondo {
+
+struct BootstrapOptions {
+  int64_t samples = 1000;
+  uint64_t seed = 12345;
+};
+
+// Where 95 % of the resampled scores lie: all but samples / 40 (rounded down) at either end.
+struct Interval {
+  double mean = 0;  // of the resampled scores
+  double low = 0;
+  double high = 0;
+
+  double half_width() const { return 0.5 * (high - low); }  // sacreBLEU's "±"
+};
+
+struct PairedBootstrap {
+  Interval system;
+  Interval baseline;
+  Interval difference;  // of system - baseline, resample by resample
+  double p_value = 1;
+};
+
+// The sentences of resample `sample`, numbers below `sentences`.
+std::vector<uint32_t> bootstrap_draws(size_t sentences, int64_t sample,
+                                      const BootstrapOptions& options);
+
+// Of scores in any order; at least one.
+Interval interval_of(std::vector<double> scores);
+
+// How likely a difference as large as `observed` is between systems that are equally good, as
+// sacreBLEU's paired bootstrap has it. With d_s = |system_s - baseline_s| of n resamples and their
+// mean d, which stands for what the systems differ by:
+//   p = (1 + #{s : d_s - d > |observed|}) / (n + 1)
+// Systems that differ in no resample at all have p = 1; there the formula (and sacreBLEU) would say
+// 1 / (n + 1).
+double paired_p_value(const std::vector<double>& system, const std::vector<double>& baseline,
+                      double observed);
+
+// "bs:1000|seed:12345", for signatures.
+std::string bootstrap_signature(const BootstrapOptions& options);
+
+// The score of every resample. Statistics have a sum (+=) and score(sum) is a number.
+template <class Statistics, class Score>
+std::vector<double> bootstrap_scores(const std::vector<Statistics>& sentences, const Score& score,
+                                     const BootstrapOptions& options) {
+  std::vector<double> scores;
+  for (int64_t sample = 0; sample < options.samples; ++sample) {
+    Statistics sum;
+    for (const uint32_t i : bootstrap_draws(sentences.size(), sample, options)) sum += sentences[i];
+    scores.push_back(score(sum));
+  }
+  return scores;
+}
+
+template <class Statistics>
+Statistics sum_of(const std::vector<Statistics>& sentences) {
+  Statistics sum;
+  for (const Statistics& sentence : sentences) sum += sentence;
+  return sum;
+}
+
+template <class Statistics, class Score>
+Interval bootstrap_interval(const std::vector<Statistics>& sentences, const Score& score,
+                            const BootstrapOptions& options = {}) {
+  return interval_of(bootstrap_scores(sentences, score, options));
+}
+
+// Both systems translated the same sentences.
+template <class Statistics, class Score>
+PairedBootstrap paired_bootstrap(const std::vector<Statistics>& system,
+                                 const std::vector<Statistics>& baseline, const Score& score,
+                                 const BootstrapOptions& options = {}) {
+  const std::vector<double> ours = bootstrap_scores(system, score, options);
+  const std::vector<double> theirs = bootstrap_scores(baseline, score, options);
+  std::vector<double> differences;
+  for (size_t s = 0; s < ours.size(); ++s) differences.push_back(ours[s] - theirs[s]);
+  PairedBootstrap result;
+  result.system = interval_of(ours);
+  result.baseline = interval_of(theirs);
+  result.difference = interval_of(differences);
+  result.p_value = paired_p_value(ours, theirs, score(sum_of(system)) - score(sum_of(baseline)));
+  return result;
+}
+
+}  // namespace rondo

@@ -1,0 +1,36 @@
+// What a user means by a trained model on the command line, torch-free: a run folder or a model
+// file, with its configuration and, if it is a run's, the experiment it came from.
+#pragma once
+
+#include <optional>
+
+#include "rondo/train/config.h"
+
+namespace rondo {
+
+// Where a run folder keeps its best model, and its own copies of the tokenizers it was made with.
+std::string best_model_path(const std::string& run);
+std::string kept_tokenizer_path(const std::string& run, const std::string& side);  // "joint", ...
+
+// The experiment a run folder was made by. Error{bad_input} if it is none.
+RunConfig read_run_folder(const std::string& path);
+
+struct TrainedFiles {
+  std::string weights;  // a model file
+  ModelConfig model;
+  // Of a run folder. Its tokenizers are the folder's own copies where it has them, so that a run
+  // can be moved.
+  std::optional<RunConfig> run;
+};
+
+// `given`: a run folder or a model file. Error{bad_input} if it is neither, or a run that has not
+// written a model yet.
+TrainedFiles find_trained(const std::string& given);
+
+// Error{bad_input} unless `trained` is of this task ("lm", "translation", "image").
+void require_task(const TrainedFiles& trained, const std::string& given, const std::string& task);
+
+// Copies the tokenizers of `config` into the run folder, once.
+void keep_tokenizers(const std::string& run, const RunConfig& config);
+
+}  // namespace rondo

@@ -1,0 +1,156 @@
+// The translation task.
+#include "rondo/train/translation_task.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "rondo/base/error.h"
+
+namespace rondo {
+namespace {
+
+const EncoderDecoderConfig& translation_config(const RunConfig& config) {
+  return std::get<EncoderDecoderConfig>(config.model.network);
+}
+
+std::shared_ptr<const Tokenizer> open_side(const std::string& spec, const char* side,
+                                           int64_t vocabulary, int64_t padding) {
+  if (spec.empty()) {
+    throw Error(ExitCode::bad_input, fmt::format("data.tokenizer: missing for the {}", side),
+                "learn one: rondo tokenizer train FILES -o joint.model --vocab 8000");
+  }
+  auto tokenizer = make_tokenizer(spec);
+  if (tokenizer->vocabulary() > vocabulary) {
+    throw Error(ExitCode::bad_input,
+                fmt::format("model.{}_vocabulary: expected at least {}, the tokens of {}, got {}",
+                            side, tokenizer->vocabulary(), tokenizer->name(), vocabulary),
+                fmt::format("set model.{}_vocabulary to the tokenizer's", side));
+  }
+  const TokenMarks marks = tokenizer->marks();
+  if (marks.padding != padding) {
+    throw Error(ExitCode::bad_input,
+                fmt::format("model.padding: expected {}, the padding of {}, got {}", marks.padding,
+                            tokenizer->name(), padding),
+                fmt::format("--set model.padding={}", marks.padding));
+  }
+  if (marks.begin < 0 || marks.end < 0) {
+    throw Error(ExitCode::bad_input,
+                fmt::format("{}: has no mark for the beginning or the end of a sentence",
+                            tokenizer->name()),
+                "learn one with 'rondo tokenizer train'");
+  }
+  return tokenizer;
+}
+
+std::unique_ptr<ParallelCorpus> open_pairs(const std::string& spec, const PairConfig& data,
+                                           const PairTokenizers& tokenizers,
+                                           const std::string& cache) {
+  if (spec.empty()) return nullptr;
+  ParallelOptions o;
+  o.files = find_parallel(spec, data.source, data.target);
+  o.cache_folder = cache;
+  o.max_tokens = data.max_tokens;
+  o.cut = data.cut;
+  return std::make_unique<ParallelCorpus>(
+      ParallelCorpus::open(o, *tokenizers.source, *tokenizers.target));
+}
+
+std::unique_ptr<ParallelCorpus> open_training_pairs(const RunConfig& config,
+                                                    const PairTokenizers& tokenizers,
+                                                    const std::string& cache) {
+  if (config.pairs.train.empty()) {
+    throw Error(ExitCode::bad_input, "data.train: missing",
+                "say where the sentence pairs are: --set data.train=PREFIX for PREFIX.de and "
+                "PREFIX.en");
+  }
+  return open_pairs(config.pairs.train, config.pairs, tokenizers, cache);
+}
+
+PairBatchOptions batch_options(const RunConfig& config, const PairTokenizers& tokenizers) {
+  PairBatchOptions o;
+  o.tokens = config.pairs.batch_tokens;
+  o.max_rows = config.train.batch;
+  o.seed = static_cast<uint64_t>(config.train.seed);
+  o.source_padding = tokenizers.source->marks().padding;
+  o.target_padding = tokenizers.target->marks().padding;
+  o.source_end = tokenizers.source->marks().end;
+  o.target_begin = tokenizers.target->marks().begin;
+  o.target_end = tokenizers.target->marks().end;
+  return o;
+}
+
+Tensor batch_tensor(const std::vector<int64_t>& values, int64_t rows, int64_t length) {
+  // Cloned: the reader uses its buffers again, autograd keeps what it was given.
+  return at::from_blob(const_cast<int64_t*>(values.data()), {rows, length}, at::kLong).clone();
+}
+
+}  // namespace
+
+PairTokenizers open_pair_tokenizers(const PairConfig& data, const EncoderDecoderConfig& model) {
+  PairTokenizers t;
+  t.source =
+      open_side(data.tokenizer_of_source(), "source", model.source_vocabulary, model.padding);
+  t.target =
+      open_side(data.tokenizer_of_target(), "target", model.target_vocabulary, model.padding);
+  return t;
+}
+
+PairTensors::PairTensors(const PairBatch& batch)
+    : source(batch_tensor(batch.source, batch.rows, batch.source_length)),
+      target(batch_tensor(batch.target, batch.rows, batch.target_length)),
+      labels(batch_tensor(batch.labels, batch.rows, batch.target_length)) {}
+
+TranslationTask::TranslationTask(const RunConfig& config, const std::string& cache_folder)
+    : config_(config),
+      tokenizers_(open_pair_tokenizers(config.pairs, translation_config(config))),
+      train_(open_training_pairs(config, tokenizers_, cache_folder)),
+      valid_(open_pairs(config.pairs.valid, config.pairs, tokenizers_, cache_folder)),
+      batches_(*train_, batch_options(config, tokenizers_)),
+      model_(std::make_shared<EncoderDecoder>(translation_config(config))) {
+  nn::initialize(*model_, static_cast<uint64_t>(config.train.seed));
+}
+
+LossSum TranslationTask::next_loss() {
+  batches_.next(batch_);
+  const PairTensors t(batch_);
+  State state = model_->encode(t.source, Scope());
+  const Tensor logits = model_->decode(t.target, state, Scope());  // [B, T, V]
+  return sum_cross_entropy(logits, t.labels, -1, config_.train.label_smoothing);
+}
+
+double TranslationTask::units_per_batch() const {
+  return static_cast<double>(train_->count()) /
+         static_cast<double>(std::max<int64_t>(1, batches_.batches_per_epoch()));
+}
+
+std::optional<Task::Evaluation> TranslationTask::evaluate() {
+  if (valid_ == nullptr) return std::nullopt;
+  const at::NoGradGuard no_grad;
+  PairBatchOptions o = batch_options(config_, tokenizers_);
+  o.shuffle = false;
+  o.endless = false;
+  PairBatches batches(*valid_, o);
+  PairBatch batch;
+  double nats = 0;
+  int64_t tokens = 0;
+  while ((config_.train.eval_tokens == 0 || tokens < config_.train.eval_tokens) &&
+         batches.next(batch)) {
+    const PairTensors t(batch);
+    State state = model_->encode(t.source, Scope());
+    const LossSum sum = sum_cross_entropy(model_->decode(t.target, state, Scope()), t.labels);
+    nats += sum.sum.item<double>();
+    tokens += sum.count;
+  }
+  Evaluation e;
+  e.selection = nats / static_cast<double>(std::max<int64_t>(tokens, 1));
+  e.metrics["valid_loss"] = e.selection;
+  e.metrics["valid_perplexity"] = std::exp(e.selection);
+  return e;
+}
+
+void TranslationTask::restore(const std::string& position, const NamedTensors& /*carried*/) {
+  batches_.seek(position);
+}
+
+}  // namespace rondo

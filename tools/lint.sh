@@ -62,7 +62,7 @@ shopt -s nullglob
 if ((full)); then
   tidy_files=(cli/*.cpp cli/engine/*.cpp examples/*.cpp $(find rondo -name '*.cpp' | sort))
 else
-  tidy_files=(rondo/base/*.cpp rondo/data/*.cpp cli/*.cpp rondo/model/config*.cpp rondo/model/zoo*.cpp
+  tidy_files=(rondo/base/*.cpp rondo/data/*.cpp rondo/image/*.cpp cli/*.cpp rondo/model/config*.cpp rondo/model/zoo*.cpp rondo/train/config*.cpp
     rondo/eval/bleu*.cpp rondo/eval/chrf*.cpp rondo/eval/bootstrap*.cpp)
 fi
 say "clang-tidy: ${#tidy_files[@]} files"

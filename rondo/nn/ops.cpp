@@ -133,6 +133,9 @@ Tensor softmax(const Tensor& scores, const Tensor& visible) {
 
 Tensor dropout(const Tensor& x, double rate, bool training) {
   if (!training || rate <= 0.0 || x.is_meta()) return x;
+  if (x.scalar_type() == at::kBFloat16) {  // the same mask as in fp32
+    return nn::dropout(x.to(at::kFloat), rate, training).to(at::kBFloat16);
+  }
   if (!x.is_cpu() || x.scalar_type() != at::kFloat) return at::dropout(x, rate, /*train=*/true);
   // The seed comes from torch's generator, which training sets anew for every step.
   const int64_t seed =

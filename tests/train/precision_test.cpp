@@ -76,7 +76,9 @@ TEST_P(MixedTraining, StaysBesideFp32WithMasterWeightsInFp32) {
   const std::vector<double> got = logged_losses(workshop.run("bf16"));
   ASSERT_EQ(got.size(), 40U);
   EXPECT_NE(got.front(), want.front()) << "nothing was rounded";
-  for (size_t i = 0; i < got.size(); ++i) EXPECT_NEAR(got[i], want[i], 0.03 * want[i]) << i;
+  // Neighbours picked from a memory are a choice that rounding may change.
+  const double apart = std::string(GetParam()) == "memorizing" ? 0.06 : 0.03;
+  for (size_t i = 0; i < got.size(); ++i) EXPECT_NEAR(got[i], want[i], apart * want[i]) << i;
   EXPECT_LT(got.back(), 0.8 * got.front()) << "it learns";
   for (const char* prefix : {"weight.", "average.", "moment."}) {
     const NamedTensors tensors = mixed.below(prefix);

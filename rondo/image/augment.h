@@ -1,0 +1,69 @@
+// From an image as it was stored to what a network sees: crop, augmentation, normalisation.
+//
+// Training follows DeiT (timm): crop, flip, automatic augmentation, colour jitter, normalisation,
+// erasing. Evaluation resizes the shorter side and takes the middle.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "rondo/base/random.h"
+#include "rondo/image/augment_config.h"
+#include "rondo/image/augment_policy.h"
+#include "rondo/image/decode.h"
+#include "rondo/image/image.h"
+#include "rondo/image/resize.h"
+
+namespace rondo {
+
+struct Rectangle {
+  int64_t left = 0;
+  int64_t top = 0;
+  int64_t width = 0;
+  int64_t height = 0;
+};
+
+// torchvision's RandomResizedCrop: an area in [scale_min, 1] of the image's, an aspect ratio in
+// [3/4, 4/3], uniform in its logarithm; after ten draws that do not fit, the middle.
+Rectangle random_resized_crop(const ImageSize& size, double scale_min, CounterRandom& random);
+
+// timm's RandomErasing in its pixel mode, on one normalised image [3, side, side]: with this
+// probability a rectangle of 1/50 to 1/3 of the area becomes normal noise.
+void random_erase(float* pixels, int64_t side, double probability, CounterRandom& random);
+
+// Shorter side to floor(side / ratio), then the middle side x side, as torchvision's Resize and
+// CenterCrop. An image of that size already comes back as it is.
+Image fit_middle(const Image& image, int64_t side, double ratio, Filter filter);
+
+// Immutable; safe from any number of threads.
+class Augmenter {
+ public:
+  // `config` must have passed check_augment().
+  Augmenter(const AugmentConfig& config, int64_t side);
+
+  // Loads the image, at a size that suffices for the crop drawn, and augments it. The same draws
+  // of `random` give the same image.
+  using Load = std::function<Image(const EnoughSide&)>;
+  Image train_image(const Load& load, CounterRandom& random) const;
+  void train(const Load& load, CounterRandom& random, float* out) const;  // out: [3, side, side]
+
+  Image evaluate_image(const Image& image) const;
+  void evaluate(const Image& image, float* out) const;
+
+  // (value / 255 - mean) / std, channel by channel; and back, rounded and cut to bytes.
+  void normalise(const Image& image, float* out) const;
+  Image picture(const float* pixels) const;
+
+  int64_t side() const { return side_; }
+
+ private:
+  Image crop(const Load& load, CounterRandom& random) const;
+
+  AugmentConfig config_;
+  int64_t side_;
+  RandAugment rand_;
+  std::vector<float> normalised_;  // [3, 256]
+};
+
+}  // namespace rondo

@@ -1,0 +1,32 @@
+// An image in memory, as every part of rondo/image takes and gives it.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace rondo {
+
+// Eight bits a channel, red, green, blue in turn, whatever the file had: grey is three equal
+// channels, and transparency is dropped.
+struct Image {
+  int64_t width = 0;
+  int64_t height = 0;
+  std::vector<uint8_t> pixels;  // [height, width, 3]
+
+  Image() = default;
+  Image(int64_t w, int64_t h) : width(w), height(h), pixels(static_cast<size_t>(w * h) * 3) {}
+
+  uint8_t* row(int64_t y) { return pixels.data() + static_cast<size_t>(y * width) * 3; }
+  const uint8_t* row(int64_t y) const { return pixels.data() + static_cast<size_t>(y * width) * 3; }
+};
+
+struct ImageSize {
+  int64_t width = 0;
+  int64_t height = 0;
+};
+
+using Colour = std::array<uint8_t, 3>;
+
+}  // namespace rondo

@@ -1,0 +1,85 @@
+// ImageLoader: what it promises to its user; the work is done in pipeline_workshop.cpp.
+#include "rondo/image/pipeline.h"
+
+#include <fmt/core.h>
+
+#include <nlohmann/json.hpp>
+
+#include "rondo/base/error.h"
+#include "rondo/base/text.h"
+#include "rondo/image/pipeline_workshop.h"
+
+namespace rondo {
+namespace {
+
+constexpr const char* kImagePositionFormat = "rondo images 1";
+
+[[noreturn]] void refuse_image_position(const std::string& what) {
+  throw Error(ExitCode::bad_input, fmt::format("data position: {}", what),
+              "continue with the images and options the run began with, or begin a new run");
+}
+
+// What a position is of: everything that decides which images come when.
+nlohmann::json image_position(const ImageSet& images, const AugmentConfig& augment,
+                              const LoaderOptions& options) {
+  return {{"format", kImagePositionFormat}, {"images", images.checksum()},
+          {"rows", options.rows},           {"seed", options.seed},
+          {"training", options.training},   {"repeats", augment.repeats}};
+}
+
+}  // namespace
+
+ImageLoader::ImageLoader(const ImageSet& images, const AugmentConfig& augment,
+                         const LoaderOptions& options)
+    : workshop_(std::make_unique<Workshop>(images, augment, options)) {}
+
+ImageLoader::~ImageLoader() = default;
+
+bool ImageLoader::next(ImageBatch& out) { return workshop_->next(out); }
+
+int64_t ImageLoader::epoch() const {
+  return workshop_->taken() * workshop_->options().rows / workshop_->images().count();
+}
+int64_t ImageLoader::batches() const { return workshop_->batches(); }
+int64_t ImageLoader::skipped() const { return workshop_->skipped(); }
+const Augmenter& ImageLoader::augmenter() const { return workshop_->augmenter(); }
+
+std::string ImageLoader::position() const {
+  nlohmann::json json =
+      image_position(workshop_->images(), workshop_->config(), workshop_->options());
+  json["batch"] = workshop_->taken();
+  return json.dump();
+}
+
+void ImageLoader::seek(const std::string& position) {
+  const nlohmann::json json = nlohmann::json::parse(position, nullptr, false);
+  if (!json.is_object() || !json.contains("batch")) {
+    refuse_image_position("it is not one");
+  }
+  const nlohmann::json expected =
+      image_position(workshop_->images(), workshop_->config(), workshop_->options());
+  for (const auto& [key, value] : expected.items()) {
+    if (!json.contains(key)) {
+      refuse_image_position(fmt::format("it has no '{}'", key));
+    }
+    if (json[key] != value) {
+      refuse_image_position(fmt::format("it was taken with {} = {}, now it is {}", key,
+                                        printable(json[key].dump()), value.dump()));
+    }
+  }
+  const nlohmann::json& batch = json["batch"];
+  // Counted in places, so that a product with the rows of a batch stays a number.
+  const int64_t last = workshop_->options().training ? (INT64_MAX >> 1) / workshop_->options().rows
+                                                     : workshop_->batches();
+  const bool fits =
+      batch.is_number_integer() &&
+      !(batch.is_number_unsigned() && batch.get<uint64_t>() > static_cast<uint64_t>(INT64_MAX)) &&
+      batch.get<int64_t>() >= 0 && batch.get<int64_t>() <= last;
+  if (!fits) {
+    refuse_image_position(fmt::format("expected a whole number between 0 and {}, got {}", last,
+                                      printable(batch.dump())));
+  }
+  workshop_->seek(batch.get<int64_t>());
+}
+
+}  // namespace rondo

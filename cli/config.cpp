@@ -1,4 +1,5 @@
-// rondo config: every key of a kind of network, as the table that docs/configuration.md shows.
+// rondo config: every key of a kind of network and of its training, as the tables that
+// docs/configuration.md shows.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,6 +10,7 @@
 #include "rondo/base/error.h"
 #include "rondo/base/text.h"
 #include "rondo/model/zoo.h"
+#include "rondo/train/config.h"
 
 namespace rondo::cli {
 namespace {
@@ -25,11 +27,24 @@ std::vector<std::string> kinds() {
   return found;
 }
 
-std::vector<Row> rows_of(const std::string& kind) {
+// What experiments on a kind of network are for.
+std::string task_of(const std::string& kind) {
+  for (const ZooEntry& entry : zoo()) {
+    if (entry.config().kind() == kind) return entry.config().task();
+  }
+  return {};
+}
+
+std::vector<FieldHelp> fields_of(const ConfigOptions& options) {
+  return options.section == "model" ? model_config_help(options.kind)
+                                    : run_config_help(options.section, task_of(options.kind));
+}
+
+std::vector<Row> rows_of(const ConfigOptions& options) {
   std::vector<Row> rows = {{"key", "type", "default", "allowed", "meaning"}};
-  for (const FieldHelp& f : model_config_help(kind)) {
-    rows.push_back(
-        {"`model." + f.key + "`", f.type, "`" + f.default_text + "`", f.allowed, f.help});
+  for (const FieldHelp& f : fields_of(options)) {
+    rows.push_back({"`" + options.section + "." + f.key + "`", f.type, "`" + f.default_text + "`",
+                    f.allowed, f.help});
   }
   return rows;
 }
@@ -53,10 +68,10 @@ void print_table(const std::vector<Row>& rows) {
   }
 }
 
-void print_json(const std::string& kind) {
+void print_json(const ConfigOptions& options) {
   nlohmann::json out = nlohmann::json::array();
-  for (const FieldHelp& f : model_config_help(kind)) {
-    out.push_back({{"key", "model." + f.key},
+  for (const FieldHelp& f : fields_of(options)) {
+    out.push_back({{"key", options.section + "." + f.key},
                    {"type", f.type},
                    {"default", f.default_text},
                    {"allowed", f.allowed},
@@ -75,7 +90,7 @@ void run_config(const ConfigOptions& options) {
                 fmt::format("--kind: unknown kind of network '{}'", printable(options.kind)),
                 guess.empty() ? "choose one of " + join(known, ", ") : guess);
   }
-  options.json ? print_json(options.kind) : print_table(rows_of(options.kind));
+  options.json ? print_json(options) : print_table(rows_of(options));
 }
 
 }  // namespace rondo::cli

@@ -117,9 +117,11 @@ void add_doctor(CLI::App& app) {
 
 void add_config(CLI::App& app) {
   auto options = std::make_shared<ConfigOptions>();
-  CLI::App* verb = app.add_subcommand("config", "list every key of a kind of network");
+  CLI::App* verb = app.add_subcommand("config", "list every key of an experiment");
   verb->add_option("--kind", options->kind, "encoder-decoder, vision, pyramid or language-model")
       ->required();
+  verb->add_option("--section", options->section, "model, data, train, optimizer or schedule")
+      ->check(CLI::IsMember({"model", "data", "train", "optimizer", "schedule"}));
   verb->add_flag("--json", options->json, "print JSON");
   verb->callback([options] { run_config(*options); });
 }

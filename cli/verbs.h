@@ -162,6 +162,7 @@ struct DoctorOptions {
 
 struct ConfigOptions {
   std::string kind;
+  std::string section = "model";
   bool json = false;
 };
 

@@ -33,6 +33,13 @@ std::string dump_run_config(const RunConfig& config) {
          dump_config(config.schedule, "schedule");
 }
 
+std::vector<FieldHelp> run_config_help(const std::string& section, const std::string& task) {
+  if (section == "train") return config_help(TrainConfig());
+  if (section == "optimizer") return config_help(OptimizerConfig());
+  if (section == "schedule") return config_help(ScheduleConfig());
+  return task == "translation" ? config_help(PairConfig()) : config_help(TextConfig());
+}
+
 double learning_rate(const ScheduleConfig& s, int64_t step, int64_t steps) {
   const auto t = static_cast<double>(step);
   const auto warmup = static_cast<double>(std::max<int64_t>(s.warmup, 1));

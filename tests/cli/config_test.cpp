@@ -36,6 +36,21 @@ INSTANTIATE_TEST_SUITE_P(All, Kind,
                          ::testing::Values("encoder-decoder", "vision", "pyramid",
                                            "language-model"));
 
+TEST(Config, TheManualShowsTheKeysOfTrainingToo) {
+  const std::string manual = slurp(RONDO_SOURCE_DIR "/docs/configuration.md");
+  const auto shown = [&](const std::string& kind, const std::string& section) {
+    const std::string table = rondo_ok({"config", "--kind", kind, "--section", section}).out;
+    EXPECT_TRUE(contains(manual, "\n" + table))
+        << "docs/configuration.md is stale: put the output of 'rondo config --kind " << kind
+        << " --section " << section << "' in place of its table";
+  };
+  for (const char* section : {"train", "optimizer", "schedule"}) shown("language-model", section);
+  shown("language-model", "data");
+  shown("encoder-decoder", "data");
+  expect_refusal(rondo({"config", "--kind", "vision", "--section", "food"}), ExitCode::usage,
+                 "food");
+}
+
 TEST(Config, NeedsAKindItKnows) {
   expect_refusal(rondo({"config"}), ExitCode::usage, "--kind is required");
   expect_refusal(rondo({"config", "--kind", "visoin"}), ExitCode::usage, "did you mean 'vision'?");

@@ -54,6 +54,9 @@ void add_eval(CLI::App& app) {
       ->check(whole_number(0, kManyTokens));
   verb->add_option("--state-in", o.state_in, "what came before the (one) document");
   verb->add_option("--state-out", o.state_out, "write the state after the last document");
+  verb->add_flag(
+      "--without-state", o.without_state,
+      "recurrent models: tokens read zeros in place of the states; what are they worth?");
   add_decoding(verb, o.decoding);
   verb->add_option("--tokenize", o.tokenize, "translation: how BLEU parts words")
       ->check(CLI::IsMember({"13a", "none", "char"}));

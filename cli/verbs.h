@@ -78,6 +78,7 @@ struct EvalOptions {
   int64_t tokens = 0;
   int64_t threads = 0;
   bool json = false;
+  bool without_state = false;
   // Translation models.
   DecodingOptions decoding;
   std::string against;

@@ -74,6 +74,11 @@ void print_score(const LanguageScore& s, const Documents& documents) {
 
 void evaluate_language(const EvalOptions& options) {
   const TrainedLanguageModel trained = load_language_model(options.run, options.tokenizer);
+  if (options.without_state && !trained.model->config().time.recurrent()) {
+    throw Error(ExitCode::usage,
+                fmt::format("{}: has no recurrent states to do without", options.run),
+                "leave --without-state out");
+  }
   const Documents documents = Documents::open(
       {source_of(options, trained.data), cache_folder(options.cache)}, *trained.tokenizer);
   const bool uses_state = !options.state_in.empty() || !options.state_out.empty();
@@ -86,6 +91,7 @@ void evaluate_language(const EvalOptions& options) {
   how.length = trained.model->config().time.segment;
   how.max_tokens = options.tokens;
   how.progress = true;
+  how.zero_states = options.without_state;
   const LanguageScore score =
       score_documents(*trained.model, documents, how, uses_state ? &state : nullptr);
   if (!options.state_out.empty()) state.save(options.state_out, trained.fingerprint);

@@ -99,7 +99,7 @@ LanguageScore score_documents(LanguageModel& model, const Documents& documents,
     // A state given by the caller is the beginning of the first document.
     if (!keeps_first) carried = carried.reset(t.reset);
     keeps_first = false;
-    const Tensor logits = model.forward_tokens(t.tokens, carried, Scope());
+    const Tensor logits = model.forward_tokens(t.tokens, carried, Scope(), options.zero_states);
     const Tensor losses = at::cross_entropy_loss(logits.flatten(0, 1).to(at::kFloat),
                                                  t.labels.flatten(), {}, at::Reduction::None,
                                                  /*ignore_index=*/-1);

@@ -33,6 +33,7 @@ struct ScoreOptions {
   int64_t length = 512;
   int64_t max_tokens = 0;  // stop after about this many scored tokens; 0 = all documents
   bool progress = false;
+  bool zero_states = false;  // recurrent models: tokens read zeros in place of the states
 };
 
 // Reads the documents in order, state carried along each, nothing shuffled. The network's mode

@@ -40,6 +40,16 @@ class LanguageVerbs : public ::testing::Test {
 
 // ---- eval -------------------------------------------------------------------------------------
 
+TEST_F(LanguageVerbs, EvalSaysWhatTheStatesAreWorth) {
+  const double with = score({"--split", "valid"}).at("bits_per_token");
+  const double without = score({"--split", "valid", "--without-state"}).at("bits_per_token");
+  EXPECT_NE(with, without);
+  t.train("window", {"--set", "model.time.kind=window", "--set", "train.steps=2"});
+  expect_refusal(
+      rondo({"eval", t.file("window"), "--data", t.file("valid.txt"), "--without-state"}),
+      ExitCode::usage, "has no recurrent states");
+}
+
 TEST_F(LanguageVerbs, EvalAgreesWithTrainingAndWithItself) {
   const auto json = score({"--split", "valid"});
   const auto last = t.metrics("run").back();

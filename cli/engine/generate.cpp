@@ -78,6 +78,17 @@ Pace write_tokens(const GenerateOptions& options, int64_t window, Writer& writer
   return pace;
 }
 
+void print_pace(const Pace& pace) {
+  const double growth = static_cast<double>(pace.memory_last) /
+                            static_cast<double>(std::max<int64_t>(1, pace.memory_first)) -
+                        1.0;
+  fmt::print(stderr,
+             "first tenth {:.4f} ms/token, last tenth {:.4f} ms/token ({:+.1f} %); memory {} after "
+             "two windows, {} at the end ({:+.2f} %)\n",
+             pace.first * 1e3, pace.last * 1e3, 100.0 * (pace.last / pace.first - 1.0),
+             human_bytes(pace.memory_first), human_bytes(pace.memory_last), 100.0 * growth);
+}
+
 }  // namespace
 }  // namespace rondo::cli
 
@@ -86,11 +97,13 @@ void rondo_engine_generate(const rondo::cli::GenerateOptions& options) {
   cli::start_engine(options.threads);
   const std::string prompt = cli::prompt_of(options);
   const TrainedLanguageModel trained = load_language_model(options.run, options.tokenizer);
+  const std::vector<int32_t> tokens = trained.tokenizer->encode(prompt);
+  const auto started = std::chrono::steady_clock::now();
   State state;
   if (!options.state_in.empty()) state = State::load(options.state_in, trained.fingerprint);
   Writer writer(trained.model, state);
-  const std::vector<int32_t> tokens = trained.tokenizer->encode(prompt);
   writer.read(tokens);
+  const std::chrono::duration<double> ready = std::chrono::steady_clock::now() - started;
   Sampler sampler(cli::sampler_options(options));
   const size_t recent = static_cast<size_t>(options.repetition_window);
   for (size_t i = tokens.size() > recent ? tokens.size() - recent : 0; i < tokens.size(); ++i) {
@@ -100,13 +113,8 @@ void rondo_engine_generate(const rondo::cli::GenerateOptions& options) {
   const cli::Pace pace = cli::write_tokens(options, window, writer, sampler, trained.tokenizer);
   if (!options.state_out.empty()) writer.state().save(options.state_out, trained.fingerprint);
   if (options.stats) {
-    fmt::print(stderr,
-               "\nfirst tenth {:.4f} ms/token, last tenth {:.4f} ms/token; memory {} after two "
-               "windows, {} at the end ({:+.2f} %)\n",
-               pace.first * 1e3, pace.last * 1e3, human_bytes(pace.memory_first),
-               human_bytes(pace.memory_last),
-               100.0 * (static_cast<double>(pace.memory_last) /
-                            static_cast<double>(std::max<int64_t>(1, pace.memory_first)) -
-                        1.0));
+    fmt::print(stderr, "\nready in {:.3f} ms: {}{} tokens of prompt read\n", ready.count() * 1e3,
+               options.state_in.empty() ? "" : "state restored, ", tokens.size());
+    cli::print_pace(pace);
   }
 }

@@ -50,6 +50,35 @@ TEST_F(LanguageVerbs, EvalSaysWhatTheStatesAreWorth) {
       ExitCode::usage, "has no recurrent states");
 }
 
+// The number after `label` in what --stats says.
+double stat_of(const std::string& text, const std::string& label) {
+  const size_t at = text.find(label);
+  EXPECT_NE(at, std::string::npos) << text;
+  return at == std::string::npos ? 0.0 : std::stod(text.substr(at + label.size()));
+}
+
+TEST_F(LanguageVerbs, RestoringAStateIsTwentyTimesFasterThanReadingAgain) {
+  std::string document;
+  for (uint64_t i = 0; document.size() < 16384; ++i) document += Trainee::sample_text(i);
+  document.resize(16384);
+  read_state(document, "long");
+  double restored = 1e9;
+  double read = 1e9;
+  for (int i = 0; i < 3; ++i) {
+    const Arguments more = {"--tokens", "100", "--stats"};
+    Arguments a = words("generate", {"--state-in", t.file("long")});
+    Arguments b = words("generate", {"--prompt-file", t.file("long.txt")});
+    a.insert(a.end(), more.begin(), more.end());
+    b.insert(b.end(), more.begin(), more.end());
+    const Result from_state = rondo_ok(a);
+    const Result from_text = rondo_ok(b);
+    EXPECT_EQ(from_state.out, from_text.out);
+    restored = std::min(restored, stat_of(from_state.err, "ready in "));
+    read = std::min(read, stat_of(from_text.err, "ready in "));
+  }
+  EXPECT_GE(read, 20.0 * restored) << read << " ms and " << restored << " ms";
+}
+
 TEST_F(LanguageVerbs, EvalAgreesWithTrainingAndWithItself) {
   const auto json = score({"--split", "valid"});
   const auto last = t.metrics("run").back();

@@ -132,4 +132,15 @@ inline std::shared_ptr<const Tokenizer> small_model(const std::string& type = "b
   return model;
 }
 
+// `whole` cut short (each third time) or with one bit turned.
+inline std::string damaged(const std::string& whole, int number, CounterRandom& random) {
+  std::string text = whole;
+  if (number % 3 == 0) {
+    text.resize(random.below(whole.size()));
+  } else {
+    text[random.below(whole.size())] ^= static_cast<char>(1 << random.below(8));
+  }
+  return text;
+}
+
 }  // namespace rondo::testing

@@ -188,13 +188,7 @@ TEST_F(DocumentsTest, EveryDamageIsFound) {
   const std::string whole = slurp(path);
   CounterRandom random(1, "damage");
   for (int i = 0; i < 90; ++i) {
-    std::string damaged = whole;
-    if (i % 3 == 0) {
-      damaged.resize(random.below(whole.size()));
-    } else {
-      damaged[random.below(whole.size())] ^= static_cast<char>(1 << random.below(8));
-    }
-    spill(path, damaged);
+    spill(path, testing::damaged(whole, i, random));
     const Documents documents = open();
     ASSERT_EQ(documents.checksum(), checksum);
     ASSERT_EQ(text_of(documents, 0, *bytes_), made_up_text(3, 1));

@@ -106,13 +106,7 @@ TEST_F(ParallelCacheTest, EveryDamageIsFound) {
   const std::string whole = slurp(path);
   CounterRandom random(1, "damage");
   for (int i = 0; i < 150; ++i) {
-    std::string damaged = whole;
-    if (i % 3 == 0) {
-      damaged.resize(random.below(whole.size()));
-    } else {
-      damaged[random.below(whole.size())] ^= static_cast<char>(1 << random.below(8));
-    }
-    spill(path, damaged);
+    spill(path, testing::damaged(whole, i, random));
     const ParallelCorpus corpus = open();
     ASSERT_EQ(corpus.fingerprint(), fingerprint);
     ASSERT_EQ(corpus.counts().lines, 9);

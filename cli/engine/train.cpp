@@ -9,6 +9,7 @@
 #include "rondo/base/text.h"
 #include "rondo/nn/precision.h"
 #include "rondo/study/cost.h"
+#include "rondo/train/image_task.h"
 #include "rondo/train/language_task.h"
 #include "rondo/train/trainer.h"
 #include "rondo/train/translation_task.h"
@@ -31,10 +32,7 @@ std::unique_ptr<Task> make_task(const RunConfig& config, const std::string& cach
   const std::string task = config.model.task();
   if (task == "lm") return std::make_unique<LanguageTask>(config, cache);
   if (task == "translation") return std::make_unique<TranslationTask>(config, cache);
-  throw Error(
-      ExitCode::bad_input,
-      fmt::format("models of kind {} cannot be trained by this version", config.model.kind()),
-      "language and translation models can");
+  return std::make_unique<ImageTask>(config);
 }
 
 std::string duration(double seconds) {
@@ -74,6 +72,9 @@ void rondo_engine_train(const rondo::cli::TrainOptions& options) {
   const auto task = cli::make_task(config, cache);
   RunFolder folder(options.run.empty() ? "runs/" + stem : options.run, config);
   keep_tokenizers(folder.path(), config);
+  if (const auto* images = dynamic_cast<const ImageTask*>(task.get())) {
+    keep_class_names(folder.path(), images->class_names());
+  }
   *options.exit_code = train(*task, config, folder);
   if (*options.exit_code == 0) fmt::print("{}\n", folder.path());
 }

@@ -46,8 +46,11 @@ std::string fingerprint(const ModelConfig& config, const Network& network) {
   return fmt::format("{}-{:016x}", config.kind(), hash);
 }
 
-void save_model(const std::string& path, const ModelConfig& config, const Network& network) {
-  save_tensors(path, named_tensors(network), {{kModelConfigKey, dump_model_config(config)}});
+void save_model(const std::string& path, const ModelConfig& config, const Network& network,
+                const std::map<std::string, std::string>& more) {
+  std::map<std::string, std::string> metadata = more;
+  metadata[kModelConfigKey] = dump_model_config(config);
+  save_tensors(path, named_tensors(network), metadata);
 }
 
 Tensor require_input(const NamedTensors& inputs, const std::string& name, at::ScalarType type,

@@ -34,7 +34,9 @@ std::shared_ptr<Network> build_network(const ModelConfig& config);
 std::string fingerprint(const ModelConfig& config, const Network& network);
 
 // A model file: weights with their configuration inside (resolve_model() reads it back).
-void save_model(const std::string& path, const ModelConfig& config, const Network& network);
+// `more`: further metadata.
+void save_model(const std::string& path, const ModelConfig& config, const Network& network,
+                const std::map<std::string, std::string>& more = {});
 
 // inputs[name], checked. `rank` -1 = any.
 Tensor require_input(const NamedTensors& inputs, const std::string& name, at::ScalarType type,

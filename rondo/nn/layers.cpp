@@ -56,7 +56,11 @@ Tensor BatchNorm2d::forward(const Tensor& x, const Scope& scope) {
   if (is_training()) num_batches_tracked_.add_(1);
   return at::batch_norm(as_wanted(Operation::norm, x), weight_, bias_, running_mean_, running_var_,
                         is_training(),
-                        /*momentum=*/0.1, /*eps=*/1e-5, /*cudnn_enabled=*/false);
+                        momentum_, /*eps=*/1e-5, /*cudnn_enabled=*/false);
+}
+
+void BatchNorm2d::batches_per_step(int64_t batches) {
+  momentum_ = 1.0 - std::pow(1.0 - 0.1, 1.0 / static_cast<double>(batches));
 }
 
 Norm::Norm(NormKind kind, int64_t width, double epsilon) : kind_(kind), epsilon_(epsilon) {

@@ -55,10 +55,13 @@ class Conv2d : public Module {
 class BatchNorm2d : public Module {
  public:
   explicit BatchNorm2d(int64_t channels);
-  // Training mode normalises by the batch and moves the running averages by 0.1.
+  // Training mode normalises by the batch and moves the running averages by 0.1, or by so much
+  // less that all batches of one optimiser step together move them by that.
   Tensor forward(const Tensor& x, const Scope& scope);
+  void batches_per_step(int64_t batches);
 
  private:
+  double momentum_ = 0.1;
   Tensor weight_, bias_;
   Tensor running_mean_, running_var_, num_batches_tracked_;
 };

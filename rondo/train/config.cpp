@@ -7,18 +7,28 @@
 namespace rondo {
 namespace {
 
-bool is_translation(const RunConfig& config) {
-  return std::string_view(config.model.task()) == "translation";
-}
+bool is_task(const RunConfig& config, std::string_view task) { return config.model.task() == task; }
 
 }  // namespace
 
+std::vector<std::string> run_config_sections(const std::string& task) {
+  std::vector<std::string> sections = {"model", "data", "train", "optimizer", "schedule"};
+  if (task == "image") sections.insert(sections.begin() + 2, {"augment", "distill"});
+  return sections;
+}
+
 RunConfig read_run_config(const ConfigTable& table) {
-  table.require_known("", {"model", "data", "train", "optimizer", "schedule"});
   RunConfig config;
   config.model = read_model_config(table);
-  is_translation(config) ? read_config(table, "data", config.pairs)
-                         : read_config(table, "data", config.data);
+  table.require_known("", run_config_sections(config.model.task()));
+  if (is_task(config, "lm")) read_config(table, "data", config.data);
+  if (is_task(config, "translation")) read_config(table, "data", config.pairs);
+  if (is_task(config, "image")) {
+    read_config(table, "data", config.images);
+    read_config(table, "augment", config.augment);
+    read_config(table, "distill", config.distill);
+    check_augment(config.augment, table.where("augment"));
+  }
   read_config(table, "train", config.train);
   read_config(table, "optimizer", config.optimizer);
   read_config(table, "schedule", config.schedule);
@@ -26,10 +36,15 @@ RunConfig read_run_config(const ConfigTable& table) {
 }
 
 std::string dump_run_config(const RunConfig& config) {
-  const std::string data =
-      is_translation(config) ? dump_config(config.pairs, "data") : dump_config(config.data, "data");
-  return dump_model_config(config.model) + "\n" + data + "\n" + dump_config(config.train, "train") +
-         "\n" + dump_config(config.optimizer, "optimizer") + "\n" +
+  std::string text = dump_model_config(config.model) + "\n";
+  if (is_task(config, "lm")) text += dump_config(config.data, "data") + "\n";
+  if (is_task(config, "translation")) text += dump_config(config.pairs, "data") + "\n";
+  if (is_task(config, "image")) {
+    text += dump_config(config.images, "data") + "\n" + dump_config(config.augment, "augment") +
+            "\n" + dump_config(config.distill, "distill") + "\n";
+  }
+  return text + dump_config(config.train, "train") + "\n" +
+         dump_config(config.optimizer, "optimizer") + "\n" +
          dump_config(config.schedule, "schedule");
 }
 
@@ -37,6 +52,9 @@ std::vector<FieldHelp> run_config_help(const std::string& section, const std::st
   if (section == "train") return config_help(TrainConfig());
   if (section == "optimizer") return config_help(OptimizerConfig());
   if (section == "schedule") return config_help(ScheduleConfig());
+  if (section == "augment") return config_help(AugmentConfig());
+  if (section == "distill") return config_help(DistillConfig());
+  if (task == "image") return config_help(ImageDataConfig());
   return task == "translation" ? config_help(PairConfig()) : config_help(TextConfig());
 }
 

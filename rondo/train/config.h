@@ -1,11 +1,15 @@
-// What a user may say about training, torch-free: [train], [optimizer], [schedule], [data].
+// What a user may say about training, torch-free: [train], [optimizer], [schedule] and, in
+// config_data.h, what is learned from.
 #pragma once
 
+#include "rondo/image/augment_config.h"
 #include "rondo/model/config.h"
+#include "rondo/train/config_data.h"
 
 namespace rondo {
 
 struct TrainConfig {
+  std::string start;
   int64_t steps = 1000;
   int64_t batch = 8;
   int64_t accumulate = 1;
@@ -27,13 +31,16 @@ struct TrainConfig {
 
 template <class V>
 void describe(V& v, TrainConfig& c) {
+  v.field("start", c.start,
+          "begin with the weights of this run or model file (fine-tuning); images: at another "
+          "resolution the positions are resized, for other classes the head is drawn anew");
   v.field("steps", c.steps, "optimiser steps", between(1, 1e12));
   v.field("batch", c.batch,
-          "rows of a batch: documents read side by side; the most sentence pairs of a batch",
+          "rows of a batch: documents read side by side; the most sentence pairs of a batch; images",
           between(1, 1 << 20));
   v.field("accumulate", c.accumulate, "batches whose gradients make one step", between(1, 1 << 20));
   v.field("clip", c.clip, "largest norm of the whole gradient; 0 = no clipping", at_least(0));
-  v.field("label_smoothing", c.label_smoothing, "share of the label spread over all tokens",
+  v.field("label_smoothing", c.label_smoothing, "share of the label spread over all tokens or classes",
           between(0, 0.999));
   v.field("precision", c.precision, "bf16: mixed precision with fp32 master weights",
           one_of({"fp32", "bf16"}));
@@ -47,7 +54,7 @@ void describe(V& v, TrainConfig& c) {
   v.field("log_every", c.log_every, "steps between lines of metrics.jsonl", at_least(1));
   v.field("eval_every", c.eval_every, "steps between evaluations; 0 = only at the end",
           at_least(0));
-  v.field("eval_tokens", c.eval_tokens, "tokens of the validation set used while training; 0 = all",
+  v.field("eval_tokens", c.eval_tokens, "tokens or images of the validation set used while training; 0 = all",
           at_least(0));
   v.field("save_every", c.save_every, "steps between checkpoints", at_least(1));
   v.field("keep", c.keep, "newest checkpoints kept", between(1, 1000));
@@ -99,71 +106,15 @@ void describe(V& v, ScheduleConfig& c) {
   v.field("warmup", c.warmup, "steps in which the rate grows linearly", at_least(0));
 }
 
-// Documents for language models.
-struct TextConfig {
-  std::string train;
-  std::string valid;
-  std::string test;
-  std::string tokenizer = "bytes";
-};
-
-template <class V>
-void describe(V& v, TextConfig& c) {
-  v.field("train", c.train, "documents to learn from: a folder, a file, or a .list of files");
-  v.field("valid", c.valid, "documents to evaluate on while training");
-  v.field("test", c.test, "documents for 'rondo eval'");
-  v.field("tokenizer", c.tokenizer, "\"bytes\" or a SentencePiece model");
-}
-
-// Sentence pairs for translation.
-struct PairConfig {
-  std::string train;
-  std::string valid;
-  std::string test;
-  std::string source = "de";
-  std::string target = "en";
-  std::string tokenizer;
-  std::string source_tokenizer;
-  std::string target_tokenizer;
-  int64_t batch_tokens = 4096;
-  int64_t max_tokens = 128;
-  bool cut = false;
-
-  // The tokenizer of each side: its own, or the joint one.
-  const std::string& tokenizer_of_source() const {
-    return source_tokenizer.empty() ? tokenizer : source_tokenizer;
-  }
-  const std::string& tokenizer_of_target() const {
-    return target_tokenizer.empty() ? tokenizer : target_tokenizer;
-  }
-};
-
-template <class V>
-void describe(V& v, PairConfig& c) {
-  v.field("train", c.train,
-          "pairs to learn from: PREFIX of PREFIX.de and PREFIX.en, two files joined by a comma, or "
-          "a .tsv; plain, .gz or .zst");
-  v.field("valid", c.valid, "pairs to evaluate on while training");
-  v.field("test", c.test, "pairs for 'rondo eval'");
-  v.field("source", c.source, "what the source file's name ends in after the prefix");
-  v.field("target", c.target, "what the target file's name ends in after the prefix");
-  v.field("tokenizer", c.tokenizer, "\"bytes\" or a SentencePiece model, for both sides");
-  v.field("source_tokenizer", c.source_tokenizer, "for the source alone");
-  v.field("target_tokenizer", c.target_tokenizer, "for the target alone");
-  v.field("batch_tokens", c.batch_tokens,
-          "at most so many tokens of a batch on either side, padding included",
-          between(1, 1 << 24));
-  v.field("max_tokens", c.max_tokens, "longer sentences are left out of training, or cut",
-          between(1, 1 << 20));
-  v.field("cut", c.cut, "cut sentences that are too long instead of leaving them out");
-}
-
-// A whole experiment: one TOML file. [data] is the section of the model's task; the other is
-// unused.
+// A whole experiment: one TOML file. [data] is the section of the model's task; the others are
+// unused. [augment] and [distill] are of image networks alone.
 struct RunConfig {
   ModelConfig model;
   TextConfig data;
   PairConfig pairs;
+  ImageDataConfig images;
+  AugmentConfig augment;
+  DistillConfig distill;
   TrainConfig train;
   OptimizerConfig optimizer;
   ScheduleConfig schedule;
@@ -172,7 +123,10 @@ struct RunConfig {
 RunConfig read_run_config(const ConfigTable& table);
 std::string dump_run_config(const RunConfig& config);
 
-// Every key of [data] ("data", by `task`), [train], [optimizer] or [schedule], for the manual.
+// The sections of an experiment for `task`, as they stand in its file.
+std::vector<std::string> run_config_sections(const std::string& task);
+
+// Every key of a section but [model], for the manual; [data] is by `task`.
 std::vector<FieldHelp> run_config_help(const std::string& section, const std::string& task);
 
 // The learning rate of `step` (the first is 1) of `steps`.

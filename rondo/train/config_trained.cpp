@@ -8,6 +8,7 @@
 
 #include "rondo/base/error.h"
 #include "rondo/base/files.h"
+#include "rondo/base/safetensors.h"
 #include "rondo/model/zoo.h"
 
 namespace rondo {
@@ -39,6 +40,8 @@ std::string best_model_path(const std::string& run) { return run + "/best.safete
 std::string kept_tokenizer_path(const std::string& run, const std::string& side) {
   return run + "/tokenizer." + side + ".model";
 }
+
+std::string kept_classes_path(const std::string& run) { return run + "/classes.tsv"; }
 
 RunConfig read_run_folder(const std::string& path) {
   const std::string file = path + "/config.toml";
@@ -74,7 +77,38 @@ TrainedFiles find_trained(const std::string& given) {
                 "give a run folder or a model file (.safetensors)");
   }
   trained.model = resolved.config;
+  if (trained.run.has_value() && exists(kept_classes_path(given))) {
+    trained.classes = read_class_names(kept_classes_path(given));
+  } else {
+    const SafetensorsFile file = SafetensorsFile::open(trained.weights);
+    const auto names = file.metadata().find(kClassNamesKey);
+    if (names != file.metadata().end()) {
+      trained.classes = parse_class_names(names->second, trained.weights + " (classes)");
+    }
+  }
   return trained;
+}
+
+ModelConfig with_loops(ModelConfig config, int64_t loops, const std::string& given) {
+  const auto change = [&](auto& network) {
+    DepthConfig& depth = network.depth;
+    if (depth.scheme == "recursive") {
+      depth.recursive.loops.assign(depth.recursive.loops.size(), loops);
+    } else if (depth.scheme == "ring" || depth.scheme == "universal") {
+      depth.levels = loops;
+    } else {
+      throw Error(ExitCode::usage,
+                  fmt::format("{}: has no loops: its {} levels are all different", given,
+                              depth.levels),
+                  "--loops is for recursive, ring and universal networks");
+    }
+  };
+  std::visit(change, config.network);
+  return config;
+}
+
+void keep_class_names(const std::string& run, const ClassNames& names) {
+  write_file(kept_classes_path(run), dump_class_names(names));
 }
 
 void require_task(const TrainedFiles& trained, const std::string& given, const std::string& task) {

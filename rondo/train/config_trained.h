@@ -4,6 +4,7 @@
 
 #include <optional>
 
+#include "rondo/image/class_names.h"
 #include "rondo/train/config.h"
 
 namespace rondo {
@@ -11,6 +12,10 @@ namespace rondo {
 // Where a run folder keeps its best model, and its own copies of the tokenizers it was made with.
 std::string best_model_path(const std::string& run);
 std::string kept_tokenizer_path(const std::string& run, const std::string& side);  // "joint", ...
+std::string kept_classes_path(const std::string& run);
+
+// Where a model file keeps the names of its classes, as dump_class_names() writes them.
+constexpr const char* kClassNamesKey = "rondo.classes";
 
 // The experiment a run folder was made by. Error{bad_input} if it is none.
 RunConfig read_run_folder(const std::string& path);
@@ -21,6 +26,7 @@ struct TrainedFiles {
   // Of a run folder. Its tokenizers are the folder's own copies where it has them, so that a run
   // can be moved.
   std::optional<RunConfig> run;
+  ClassNames classes;  // of an image network, where known
 };
 
 // `given`: a run folder or a model file. Error{bad_input} if it is neither, or a run that has not
@@ -30,7 +36,13 @@ TrainedFiles find_trained(const std::string& given);
 // Error{bad_input} unless `trained` is of this task ("lm", "translation", "image").
 void require_task(const TrainedFiles& trained, const std::string& given, const std::string& task);
 
+// The same network with so many loops (recursive networks) or levels (ring and universal ones).
+// Error{usage} if the levels of the network are all its own; `given` names it.
+ModelConfig with_loops(ModelConfig config, int64_t loops, const std::string& given);
+
 // Copies the tokenizers of `config` into the run folder, once.
 void keep_tokenizers(const std::string& run, const RunConfig& config);
+// Writes the names of an image run's classes into its folder.
+void keep_class_names(const std::string& run, const ClassNames& names);
 
 }  // namespace rondo

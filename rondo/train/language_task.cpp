@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "rondo/base/error.h"
+#include "rondo/train/start.h"
 #include "rondo/base/log.h"
 
 namespace rondo {
@@ -74,7 +75,7 @@ LanguageTask::LanguageTask(const RunConfig& config, const std::string& cache_fol
       valid_(open_documents(config.data.valid, cache_folder, *tokenizer_)),
       reader_(*train_, training_segments(config, *tokenizer_)),
       model_(std::make_shared<LanguageModel>(language_config(config))) {
-  nn::initialize(*model_, static_cast<uint64_t>(config.train.seed));
+  start_weights(*model_, config.train);
   if (config.train.recompute_levels > 0 && language_config(config).time.kind == "feedback") {
     throw Error(
         ExitCode::bad_input,

@@ -55,9 +55,15 @@ struct Counters {
   }
 };
 
-void set_recompute(Network& network, int64_t levels) {
+// What parts of a network must know of the training around them.
+void prepare_network(Network& network, const TrainConfig& config) {
   for (const auto& module : network.modules()) {
-    if (auto* stack = dynamic_cast<Stack*>(module.get())) stack->recompute_every(levels);
+    if (auto* stack = dynamic_cast<Stack*>(module.get())) {
+      stack->recompute_every(config.recompute_levels);
+    }
+    if (auto* norm = dynamic_cast<nn::BatchNorm2d*>(module.get())) {
+      norm->batches_per_step(config.accumulate);
+    }
   }
 }
 
@@ -92,7 +98,7 @@ class Trainer {
         config_(config),
         folder_(folder),
         optimizer_(make_optimizer(config.optimizer, task.network())) {
-    set_recompute(task.network(), config.train.recompute_levels);
+    prepare_network(task.network(), config.train);
     if (config.train.ema > 0.0) {
       for (const auto& item : task.network().named_parameters()) {
         average_[item.key()] = item.value().detach().clone();
@@ -328,7 +334,7 @@ AveragedWeights::~AveragedWeights() {
 }
 
 DryRun dry_run(Task& task, const RunConfig& config, int64_t steps) {
-  set_recompute(task.network(), config.train.recompute_levels);
+  prepare_network(task.network(), config.train);
   const auto optimizer = make_optimizer(config.optimizer, task.network());
   std::vector<double> seconds;
   for (int64_t number = 1; number <= steps; ++number) {

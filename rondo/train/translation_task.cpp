@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "rondo/base/error.h"
+#include "rondo/train/start.h"
 
 namespace rondo {
 namespace {
@@ -108,7 +109,7 @@ TranslationTask::TranslationTask(const RunConfig& config, const std::string& cac
       valid_(open_pairs(config.pairs.valid, config.pairs, tokenizers_, cache_folder)),
       batches_(*train_, batch_options(config, tokenizers_)),
       model_(std::make_shared<EncoderDecoder>(translation_config(config))) {
-  nn::initialize(*model_, static_cast<uint64_t>(config.train.seed));
+  start_weights(*model_, config.train);
 }
 
 LossSum TranslationTask::next_loss() {

@@ -1,0 +1,73 @@
+// Classifying images.
+#include "rondo/decode/classifier.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "rondo/base/error.h"
+#include "rondo/base/text.h"
+
+namespace rondo {
+namespace {
+
+// Softmax in double, so that the shares of many classes still sum to one.
+Prediction likeliest_classes(const float* logits, int64_t classes, int64_t top) {
+  const float highest = *std::max_element(logits, logits + classes);
+  double sum = 0;
+  for (int64_t c = 0; c < classes; ++c) sum += std::exp(double{logits[c]} - double{highest});
+  if (!std::isfinite(sum)) {
+    throw Error(ExitCode::bad_input, "the network's answer is no finite number",
+                "its weights are damaged, or training diverged");
+  }
+  std::vector<int64_t> order(static_cast<size_t>(classes));
+  std::iota(order.begin(), order.end(), 0);
+  const int64_t kept = std::min(top, classes);
+  std::partial_sort(order.begin(), order.begin() + kept, order.end(), [&](int64_t a, int64_t b) {
+    return logits[a] > logits[b] || (logits[a] == logits[b] && a < b);
+  });
+  Prediction prediction;
+  for (int64_t i = 0; i < kept; ++i) {
+    const int64_t c = order[static_cast<size_t>(i)];
+    prediction.push_back({c, std::exp(double{logits[c]} - double{highest}) / sum});
+  }
+  return prediction;
+}
+
+}  // namespace
+
+Classifier::Classifier(ImageModel model)
+    : model_(std::move(model)), side_(image_side(model_.config)) {}
+
+std::vector<Prediction> Classifier::classify(const float* pixels, int64_t rows, int64_t top) {
+  const Tensor images =
+      at::from_blob(const_cast<float*>(pixels), {rows, 3, side_, side_}, at::kFloat);
+  const Tensor logits = image_logits(*model_.network, images).contiguous();  // [rows, classes]
+  std::vector<Prediction> predictions;
+  for (int64_t r = 0; r < rows; ++r) {
+    const int64_t classes = logits.size(1);
+    predictions.push_back(
+        likeliest_classes(logits.data_ptr<float>() + r * classes, classes, top));
+  }
+  return predictions;
+}
+
+ClassNames read_names_for(const ModelConfig& config, const std::string& path) {
+  if (std::string(config.task()) != "image") {
+    throw Error(ExitCode::usage,
+                fmt::format("--classes does not apply to a model of kind {}", config.kind()));
+  }
+  ClassNames names = read_class_names(path);
+  const int64_t classes = image_classes(config);
+  if (names.count() != classes) {
+    throw Error(ExitCode::bad_input,
+                fmt::format("{}: expected {} classes, as the network has, got {}", path,
+                            with_commas(classes), with_commas(names.count())),
+                "one class a line, in the order of their numbers");
+  }
+  return names;
+}
+
+}  // namespace rondo

@@ -1,0 +1,117 @@
+// The threads of ImageReadAhead.
+#include "rondo/image/read_ahead.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <climits>
+#include <system_error>
+#include <utility>
+
+#include "rondo/base/error.h"
+#include "rondo/base/files.h"
+#include "rondo/base/text.h"
+#include "rondo/image/decode.h"
+#include "rondo/image/sources.h"
+
+namespace rondo {
+
+ImageReadAhead::ImageReadAhead(const Augmenter& augmenter, int64_t threads, int64_t most)
+    : augmenter_(augmenter), wanted_threads_(threads), slots_(static_cast<size_t>(most)) {
+  RONDO_ASSERT(threads >= 0 && most >= 1);
+  if (threads == 0) {
+    const auto cores = static_cast<int64_t>(std::thread::hardware_concurrency());
+    wanted_threads_ = std::max<int64_t>(1, cores);
+  }
+}
+
+ImageReadAhead::~ImageReadAhead() {
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    stopping_ = true;
+  }
+  asked_for_.notify_all();
+  for (std::thread& thread : threads_) {
+    thread.join();
+  }
+}
+
+// One more thread, as long as there are images for them: a few files need no hundred threads.
+void ImageReadAhead::start() {
+  if (static_cast<int64_t>(threads_.size()) >= std::min(wanted_threads_, waiting())) {
+    return;
+  }
+  try {
+    threads_.emplace_back([this] { work(); });
+  } catch (const std::system_error& error) {
+    if (threads_.empty()) {
+      throw Error(ExitCode::failure, fmt::format("cannot start a thread: {}", error.what()));
+    }
+    wanted_threads_ = static_cast<int64_t>(threads_.size());  // fewer do it too
+  }
+}
+
+void ImageReadAhead::ask(std::string path) {
+  RONDO_ASSERT(room() > 0);
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    Slot& next = slot(asked_++);
+    next.image.path = std::move(path);
+    next.failure = nullptr;
+    next.ready = false;
+  }
+  start();
+  asked_for_.notify_one();
+}
+
+void ImageReadAhead::take(PreparedImage& image) {
+  RONDO_ASSERT(waiting() > 0);
+  std::unique_lock<std::mutex> lock(mutex_);
+  Slot& oldest = slot(taken_);
+  done_.wait(lock, [&] { return oldest.ready; });
+  ++taken_;
+  if (oldest.failure) {
+    std::rethrow_exception(oldest.failure);
+  }
+  std::swap(image, oldest.image);
+}
+
+void ImageReadAhead::work() {
+  std::unique_lock<std::mutex> lock(mutex_);
+  while (true) {
+    asked_for_.wait(lock, [this] { return stopping_ || begun_ < asked_; });
+    if (stopping_) {
+      return;
+    }
+    Slot& mine = slot(begun_++);
+    lock.unlock();
+    std::exception_ptr failure;
+    try {
+      prepare(mine.image);
+    } catch (...) {
+      failure = std::current_exception();
+    }
+    lock.lock();
+    mine.failure = failure;
+    mine.ready = true;
+    done_.notify_one();
+  }
+}
+
+void ImageReadAhead::prepare(PreparedImage& image) const {
+  const std::string& path = image.path;
+  image.error.clear();
+  image.pixels.resize(static_cast<size_t>(3 * augmenter_.side() * augmenter_.side()));
+  try {
+    if (path.find('\0') != std::string::npos) {  // the system would open what stands before it
+      throw Error(ExitCode::bad_input,
+                  fmt::format("{}: no path: it holds a zero byte", printable(path, PATH_MAX)));
+    }
+    augmenter_.evaluate(decode_image(read_text_file(path, kMaxImageFileBytes), path),
+                        image.pixels.data());
+  } catch (const Error& error) {
+    image.error = error.message();
+  }
+}
+
+}  // namespace rondo

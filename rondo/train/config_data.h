@@ -1,0 +1,103 @@
+// What a user may say about the data of an experiment, torch-free: [data], by task, and [distill].
+#pragma once
+
+#include "rondo/base/config.h"
+
+namespace rondo {
+
+// Documents for language models.
+struct TextConfig {
+  std::string train;
+  std::string valid;
+  std::string test;
+  std::string tokenizer = "bytes";
+};
+
+template <class V>
+void describe(V& v, TextConfig& c) {
+  v.field("train", c.train, "documents to learn from: a folder, a file, or a .list of files");
+  v.field("valid", c.valid, "documents to evaluate on while training");
+  v.field("test", c.test, "documents for 'rondo eval'");
+  v.field("tokenizer", c.tokenizer, "\"bytes\" or a SentencePiece model");
+}
+
+// Sentence pairs for translation.
+struct PairConfig {
+  std::string train;
+  std::string valid;
+  std::string test;
+  std::string source = "de";
+  std::string target = "en";
+  std::string tokenizer;
+  std::string source_tokenizer;
+  std::string target_tokenizer;
+  int64_t batch_tokens = 4096;
+  int64_t max_tokens = 128;
+  bool cut = false;
+
+  // The tokenizer of each side: its own, or the joint one.
+  const std::string& tokenizer_of_source() const {
+    return source_tokenizer.empty() ? tokenizer : source_tokenizer;
+  }
+  const std::string& tokenizer_of_target() const {
+    return target_tokenizer.empty() ? tokenizer : target_tokenizer;
+  }
+};
+
+template <class V>
+void describe(V& v, PairConfig& c) {
+  v.field("train", c.train,
+          "pairs to learn from: PREFIX of PREFIX.de and PREFIX.en, two files joined by a comma, or "
+          "a .tsv; plain, .gz or .zst");
+  v.field("valid", c.valid, "pairs to evaluate on while training");
+  v.field("test", c.test, "pairs for 'rondo eval'");
+  v.field("source", c.source, "what the source file's name ends in after the prefix");
+  v.field("target", c.target, "what the target file's name ends in after the prefix");
+  v.field("tokenizer", c.tokenizer, "\"bytes\" or a SentencePiece model, for both sides");
+  v.field("source_tokenizer", c.source_tokenizer, "for the source alone");
+  v.field("target_tokenizer", c.target_tokenizer, "for the target alone");
+  v.field("batch_tokens", c.batch_tokens,
+          "at most so many tokens of a batch on either side, padding included",
+          between(1, 1 << 24));
+  v.field("max_tokens", c.max_tokens, "longer sentences are left out of training, or cut",
+          between(1, 1 << 20));
+  v.field("cut", c.cut, "cut sentences that are too long instead of leaving them out");
+}
+
+// Labelled images for classification.
+struct ImageDataConfig {
+  std::string train;
+  std::string valid;
+  std::string test;
+  bool strict = false;
+  int64_t threads = 0;
+};
+
+template <class V>
+void describe(V& v, ImageDataConfig& c) {
+  v.field("train", c.train,
+          "images to learn from: a folder of class folders, a .tar of one, CIFAR binaries or IDX "
+          "files; a path may go on with a split (cifar10/train) and end in a part (#:-1000)");
+  v.field("valid", c.valid, "images to evaluate on while training");
+  v.field("test", c.test, "images for 'rondo eval'");
+  v.field("strict", c.strict, "stop at an image that cannot be read instead of passing it over");
+  v.field("threads", c.threads, "threads that decode and augment ahead; 0 = one per core",
+          between(0, 4096));
+}
+
+// A teacher whose answers are learned besides or instead of the labels.
+struct DistillConfig {
+  std::string teacher;
+  std::string kind = "soft";
+};
+
+template <class V>
+void describe(V& v, DistillConfig& c) {
+  v.field("teacher", c.teacher, "a run or model file of the same classes; empty = no teacher");
+  v.field("kind", c.kind,
+          "soft: the teacher's distribution instead of the labels (SReT); hard: half the labels, "
+          "half the teacher's first choice (DeiT)",
+          one_of({"soft", "hard"}));
+}
+
+}  // namespace rondo

@@ -1,0 +1,96 @@
+// Loading image networks.
+#include "rondo/train/image_model.h"
+
+#include <fmt/format.h>
+
+#include "rondo/base/error.h"
+
+namespace rondo {
+namespace {
+
+const DepthConfig& depth_of(const ModelConfig& config) {
+  const auto* vision = std::get_if<VisionConfig>(&config.network);
+  return vision != nullptr ? vision->depth : std::get<PyramidConfig>(config.network).depth;
+}
+
+// Projections after loops are numbered block by block: block k's after loop l is k·loops + l. With
+// fewer loops than trained with, those of the first ones are taken.
+std::string trained_name(const std::string& name, const DepthConfig& now,
+                         const DepthConfig& trained) {
+  const std::string key = "projection.";
+  const size_t at = name.find(key);
+  if (at == std::string::npos || now.scheme != "recursive" || now.recursive.order != "internal") {
+    return name;
+  }
+  const int64_t stage = name.rfind("stage.", 0) == 0 ? std::stoll(name.substr(6)) : 0;
+  const size_t number = at + key.size();
+  size_t digits = 0;
+  const int64_t index = std::stoll(name.substr(number), &digits);
+  const int64_t loops = now.recursive.loops_of(stage);
+  const int64_t before = index / loops * trained.recursive.loops_of(stage) + index % loops;
+  return name.substr(0, number) + std::to_string(before) + name.substr(number + digits);
+}
+
+// Loads what the network needs; a file of more loops or levels holds more than that.
+void load_part(Network& network, const TrainedFiles& files, const ModelConfig& config,
+               const std::string& given, int64_t loops) {
+  const at::NoGradGuard no_grad;
+  const SafetensorsFile file = SafetensorsFile::open(files.weights);
+  for (const auto& [name, tensor] : named_tensors(network)) {
+    const std::string theirs = trained_name(name, depth_of(config), depth_of(files.model));
+    const TensorEntry* entry = file.find(theirs);
+    if (entry == nullptr) {
+      throw Error(ExitCode::bad_input,
+                  fmt::format("{}: cannot play {} loops: every loop has weights of its own, and "
+                              "'{}' is not among them",
+                              given, loops, name),
+                  "ask for at most as many as it was trained with");
+    }
+    Tensor target = tensor;
+    target.copy_(tensor_view(file, *entry));
+  }
+}
+
+}  // namespace
+
+int64_t image_side(const ModelConfig& config) {
+  const auto* vision = std::get_if<VisionConfig>(&config.network);
+  return vision != nullptr ? vision->image : std::get<PyramidConfig>(config.network).image;
+}
+
+int64_t image_classes(const ModelConfig& config) {
+  const auto* vision = std::get_if<VisionConfig>(&config.network);
+  return vision != nullptr ? vision->classes : std::get<PyramidConfig>(config.network).classes;
+}
+
+ImageModel load_image_model(const std::string& given, int64_t loops) {
+  const TrainedFiles files = find_trained(given);
+  require_task(files, given, "image");
+  ImageModel model;
+  model.config = loops > 0 ? with_loops(files.model, loops, given) : files.model;
+  model.network = build_network(model.config);
+  if (loops > 0) {
+    load_part(*model.network, files, model.config, given, loops);
+  } else {
+    load_weights(*model.network, SafetensorsFile::open(files.weights));
+  }
+  model.network->eval();
+  if (files.run.has_value()) {
+    model.augment = files.run->augment;
+    model.data = files.run->images;
+  }
+  model.names = files.classes;
+  for (int64_t i = model.names.count(); i < image_classes(model.config); ++i) {
+    model.names.ids.push_back(std::to_string(i));
+    model.names.titles.push_back(model.names.ids.back());
+  }
+  return model;
+}
+
+Tensor image_logits(Network& network, const Tensor& images) {
+  const at::NoGradGuard no_grad;
+  State state;
+  return network.forward({{"images", images}}, state, Scope()).at("logits").to(at::kFloat);
+}
+
+}  // namespace rondo

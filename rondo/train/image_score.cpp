@@ -1,0 +1,66 @@
+// Scoring image networks.
+#include "rondo/train/image_score.h"
+
+#include <chrono>
+#include <optional>
+
+#include "rondo/base/progress.h"
+#include "rondo/train/image_model.h"
+
+namespace rondo {
+namespace {
+
+void add_batch(ImageScore& score, const Tensor& logits, const ImageBatch& batch) {
+  const Tensor labels =
+      at::from_blob(const_cast<int64_t*>(batch.labels.data()), {batch.rows}, at::kLong);
+  score.nats += sum_cross_entropy(logits, labels).sum.item<double>();
+  const int64_t k = std::min<int64_t>(5, logits.size(1));
+  const Tensor best = std::get<1>(logits.topk(k, 1)).contiguous();  // [B, k]
+  const auto places = best.accessor<int64_t, 2>();
+  for (int64_t r = 0; r < batch.rows; ++r) {
+    const int64_t label = batch.labels[static_cast<size_t>(r)];
+    ImageScore::Class& of_class = score.by_class[static_cast<size_t>(label)];
+    ++score.images;
+    ++of_class.images;
+    for (int64_t i = 0; i < k; ++i) {
+      if (places[r][i] != label) continue;
+      ++score.among_five;
+      if (i == 0) {
+        ++score.first;
+        ++of_class.right;
+      }
+    }
+  }
+}
+
+}  // namespace
+
+ImageScore score_images(Network& network, const ImageSet& images, const AugmentConfig& augment,
+                        const ImageScoreOptions& options) {
+  LoaderOptions o;
+  o.rows = options.rows;
+  o.side = options.side;
+  o.threads = options.threads;
+  o.strict = options.strict;
+  o.training = false;
+  ImageLoader loader(images, augment, o);
+  ImageScore score;
+  score.by_class.resize(images.classes().size());
+  const auto started = std::chrono::steady_clock::now();
+  std::optional<Progress> progress;
+  if (options.progress) progress.emplace("eval", images.count());
+  ImageBatch batch;
+  while ((options.max_images == 0 || score.images < options.max_images) && loader.next(batch)) {
+    score.bad.insert(score.bad.end(), batch.bad.begin(), batch.bad.end());
+    if (batch.rows == 0) continue;
+    const Tensor pixels =
+        at::from_blob(batch.pixels.data(), {batch.rows, 3, batch.side, batch.side}, at::kFloat);
+    add_batch(score, image_logits(network, pixels), batch);
+    if (progress.has_value()) progress->update(score.images);
+  }
+  if (progress.has_value()) progress->finish();
+  score.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
+  return score;
+}
+
+}  // namespace rondo

@@ -1,0 +1,45 @@
+// How well a network tells images apart.
+#pragma once
+
+#include "rondo/image/pipeline.h"
+#include "rondo/model/network.h"
+
+namespace rondo {
+
+struct ImageScore {
+  int64_t images = 0;
+  int64_t first = 0;       // of them, the likeliest class was right
+  int64_t among_five = 0;  // ... or one of the five likeliest
+  double nats = 0;         // sum of the cross-entropies
+  double seconds = 0;
+  std::vector<BadImage> bad;  // could not be read; not counted above
+  struct Class {
+    int64_t images = 0;
+    int64_t right = 0;
+  };
+  std::vector<Class> by_class;  // [classes of the set]
+
+  double accuracy() const { return share(first); }            // percent
+  double top_five() const { return share(among_five); }       // percent
+  double loss() const { return nats / static_cast<double>(std::max<int64_t>(1, images)); }
+
+ private:
+  double share(int64_t right) const {
+    return 100.0 * static_cast<double>(right) / static_cast<double>(std::max<int64_t>(1, images));
+  }
+};
+
+struct ImageScoreOptions {
+  int64_t side = 224;
+  int64_t rows = 64;
+  int64_t threads = 0;     // of decoding
+  int64_t max_images = 0;  // stop after about so many; 0 = all
+  bool strict = false;     // an image that cannot be read is an Error
+  bool progress = false;
+};
+
+// Scores `network` (in evaluation mode) on every image of the set, prepared as `augment` says.
+ImageScore score_images(Network& network, const ImageSet& images, const AugmentConfig& augment,
+                        const ImageScoreOptions& options);
+
+}  // namespace rondo

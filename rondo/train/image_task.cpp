@@ -1,0 +1,161 @@
+// The image task.
+#include "rondo/train/image_task.h"
+
+#include <fmt/format.h>
+
+#include "rondo/base/error.h"
+#include "rondo/nn/precision.h"
+#include "rondo/train/image_score.h"
+#include "rondo/train/start.h"
+
+namespace rondo {
+namespace {
+
+LoaderOptions training_loader(const RunConfig& config) {
+  LoaderOptions o;
+  o.rows = config.train.batch;
+  o.side = image_side(config.model);
+  o.seed = static_cast<uint64_t>(config.train.seed);
+  o.strict = config.images.strict;
+  o.threads = config.images.threads;
+  return o;
+}
+
+std::unique_ptr<ImageModel> load_teacher(const RunConfig& config) {
+  if (config.distill.teacher.empty()) return nullptr;
+  auto teacher = std::make_unique<ImageModel>(load_image_model(config.distill.teacher));
+  const int64_t expected = image_classes(config.model);
+  if (image_classes(teacher->config) != expected) {
+    throw Error(ExitCode::bad_input,
+                fmt::format("distill.teacher: {}: expected {} classes as in model.classes, got {}",
+                            config.distill.teacher, expected, image_classes(teacher->config)),
+                "teacher and student answer the same question");
+  }
+  return teacher;
+}
+
+// Images normalised for one network as another wants them: pixels back to [0, 1], then its own way.
+Tensor renormalised(const Tensor& images, const AugmentConfig& from, const AugmentConfig& to) {
+  if (from.mean == to.mean && from.std == to.std) return images;
+  const auto channels = [](const std::vector<double>& values) {
+    return at::tensor(values, at::kDouble).to(at::kFloat).view({1, 3, 1, 1});
+  };
+  const Tensor scale = channels(from.std) / channels(to.std);
+  return images * scale + (channels(from.mean) - channels(to.mean)) / channels(to.std);
+}
+
+// Σ over rows of −Σ_c targets · log softmax(logits).
+Tensor soft_cross_entropy(const Tensor& logits, const Tensor& targets) {
+  return -(targets * at::log_softmax(nn::as_wanted(nn::Operation::loss, logits), 1)).sum();
+}
+
+}  // namespace
+
+std::unique_ptr<ImageSet> open_labelled_images(const std::string& spec, const std::string& key,
+                                               int64_t classes, const ImageSet* like) {
+  auto images = open_images(spec);
+  const auto found = static_cast<int64_t>(images->classes().size());
+  if (found > classes) {
+    throw Error(ExitCode::bad_input,
+                fmt::format("model.classes: expected at least {}, the classes of {} ({}), got {}",
+                            found, key, spec, classes),
+                fmt::format("--set model.classes={}", found));
+  }
+  if (like != nullptr && images->classes() != like->classes()) {
+    throw Error(ExitCode::bad_input,
+                fmt::format("{}: {} has other classes than data.train", key, spec),
+                "labels are numbers of sorted class names: both sets need the same names");
+  }
+  return images;
+}
+
+ImageTask::ImageTask(const RunConfig& config) : config_(config) {
+  const int64_t classes = image_classes(config.model);
+  if (config.images.train.empty()) {
+    throw Error(ExitCode::bad_input, "data.train: missing",
+                "say where the images are: --set data.train=FOLDER of class folders");
+  }
+  train_ = open_labelled_images(config.images.train, "data.train", classes, nullptr);
+  if (!config.images.valid.empty()) {
+    valid_ = open_labelled_images(config.images.valid, "data.valid", classes, train_.get());
+  }
+  teacher_ = load_teacher(config);
+  network_ = build_network(config.model);
+  start_weights(*network_, config.train);
+  loader_ = std::make_unique<ImageLoader>(*train_, config.augment, training_loader(config));
+}
+
+Tensor ImageTask::targets() const {
+  const int64_t classes = image_classes(config_.model);
+  const std::vector<float> rows =
+      mixed_targets(batch_.labels, batch_.mix.mixed ? batch_.mix.lambda : 1.0, classes,
+                    config_.train.label_smoothing);
+  return at::from_blob(const_cast<float*>(rows.data()), {batch_.rows, classes}, at::kFloat).clone();
+}
+
+Tensor ImageTask::teacher_logits(const Tensor& images) const {
+  const at::NoGradGuard no_grad;
+  Tensor x = renormalised(images, config_.augment, teacher_->augment);
+  const int64_t side = image_side(teacher_->config);
+  if (side != x.size(2)) x = at::upsample_bicubic2d(x, {side, side}, /*align_corners=*/false);
+  return image_logits(*teacher_->network, x);
+}
+
+Tensor ImageTask::loss_of(const Tensor& logits, const Tensor& targets,
+                          const Tensor& teacher) const {
+  if (!teacher.defined()) return soft_cross_entropy(logits, targets);
+  if (config_.distill.kind == "soft") return soft_cross_entropy(logits, teacher.softmax(1));
+  const Tensor choice = at::one_hot(teacher.argmax(1), logits.size(1)).to(at::kFloat);
+  return soft_cross_entropy(logits, (targets + choice) / 2.0);
+}
+
+LossSum ImageTask::next_loss() {
+  loader_->next(batch_);
+  before_.clear();
+  for (const auto& item : network_->named_buffers()) before_[item.key()] = item.value().clone();
+  // The batch's own memory: it is filled anew only after the backward pass.
+  const Tensor images = at::from_blob(batch_.pixels.data(),
+                                      {batch_.rows, 3, batch_.side, batch_.side}, at::kFloat);
+  const Tensor teacher = teacher_ != nullptr ? teacher_logits(images) : Tensor();
+  const Tensor wanted = targets();
+  State state;
+  const NamedTensors outputs = network_->forward({{"images", images}}, state, Scope());
+  LossSum loss;
+  loss.count = batch_.rows;
+  loss.sum = loss_of(outputs.at("logits"), wanted, teacher);
+  const auto shallow = outputs.find("logits_shallow");
+  if (shallow != outputs.end()) {
+    loss.sum = (loss.sum + loss_of(shallow->second, wanted, teacher)) / 2.0;
+  }
+  return loss;
+}
+
+void ImageTask::forget_last() {
+  const at::NoGradGuard no_grad;
+  for (auto& item : network_->named_buffers()) item.value().copy_(before_.at(item.key()));
+}
+
+std::optional<Task::Evaluation> ImageTask::evaluate() {
+  if (valid_ == nullptr) return std::nullopt;
+  ImageScoreOptions o;
+  o.side = image_side(config_.model);
+  o.rows = config_.train.batch;
+  o.threads = config_.images.threads;
+  o.max_images = config_.train.eval_tokens;
+  o.strict = config_.images.strict;
+  const ImageScore score = score_images(*network_, *valid_, config_.augment, o);
+  Evaluation e;
+  e.metrics["valid_loss"] = score.loss();
+  e.metrics["valid_accuracy"] = score.accuracy();
+  e.metrics["valid_top_five"] = score.top_five();
+  e.selection = 100.0 - score.accuracy();
+  return e;
+}
+
+void ImageTask::restore(const std::string& position, const NamedTensors& /*carried*/) {
+  loader_->seek(position);
+}
+
+ClassNames ImageTask::class_names() const { return {train_->classes(), train_->titles()}; }
+
+}  // namespace rondo

@@ -1,0 +1,53 @@
+// Training an image network on labelled images, with or without a teacher.
+#pragma once
+
+#include "rondo/image/pipeline.h"
+#include "rondo/train/image_model.h"
+#include "rondo/train/task.h"
+
+namespace rondo {
+
+// Opens a set for a network of so many classes. Error{bad_input} if the set has more, or, unless
+// `like` is null, other classes than that one; `key` names the setting ("data.valid").
+std::unique_ptr<ImageSet> open_labelled_images(const std::string& spec, const std::string& key,
+                                               int64_t classes, const ImageSet* like);
+
+class ImageTask : public Task {
+ public:
+  // Opens data and teacher and builds the network. Error{bad_input} if they do not fit together or
+  // no training data is named.
+  explicit ImageTask(const RunConfig& config);
+
+  Network& network() override { return *network_; }
+  // Mean over the batch's distributions (label, smoothing, mixup) or the teacher's; with mixed
+  // depth the mean of both passes.
+  LossSum next_loss() override;
+  // Batch norms forget the last batch.
+  void forget_last() override;
+  double units_per_batch() const override { return static_cast<double>(config_.train.batch); }
+  const char* unit() const override { return "images"; }
+  // Loss, accuracy and top-5 accuracy of the validation images; the best has the highest accuracy.
+  std::optional<Evaluation> evaluate() override;
+
+  std::string position() const override { return loader_->position(); }
+  NamedTensors carried() const override { return {}; }
+  void restore(const std::string& position, const NamedTensors& carried) override;
+
+  ClassNames class_names() const;
+
+ private:
+  Tensor targets() const;                              // [B, classes]
+  Tensor teacher_logits(const Tensor& images) const;   // [B, classes]
+  Tensor loss_of(const Tensor& logits, const Tensor& targets, const Tensor& teacher) const;
+
+  RunConfig config_;
+  std::unique_ptr<ImageSet> train_;
+  std::unique_ptr<ImageSet> valid_;
+  std::unique_ptr<ImageModel> teacher_;
+  std::unique_ptr<ImageLoader> loader_;
+  ImageBatch batch_;
+  std::shared_ptr<Network> network_;
+  NamedTensors before_;  // buffers as they were before the last batch
+};
+
+}  // namespace rondo

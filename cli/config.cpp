@@ -90,6 +90,13 @@ void run_config(const ConfigOptions& options) {
                 fmt::format("--kind: unknown kind of network '{}'", printable(options.kind)),
                 guess.empty() ? "choose one of " + join(known, ", ") : guess);
   }
+  const std::vector<std::string> sections = run_config_sections(task_of(options.kind));
+  if (std::find(sections.begin(), sections.end(), options.section) == sections.end()) {
+    throw Error(ExitCode::usage,
+                fmt::format("--section: experiments with a {} have no section '{}'", options.kind,
+                            printable(options.section)),
+                "choose one of " + join(sections, ", "));
+  }
   options.json ? print_json(options) : print_table(rows_of(options));
 }
 

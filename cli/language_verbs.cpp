@@ -38,13 +38,14 @@ void add_train(CLI::App& app, int& exit_code) {
 void add_eval(CLI::App& app) {
   auto options = std::make_shared<EvalOptions>();
   EvalOptions& o = *options;
-  CLI::App* verb = app.add_subcommand(
-      "eval", "score a language model on documents, a translation model on sentence pairs");
+  CLI::App* verb = app.add_subcommand("eval",
+                                      "score a language model on documents, a translation model "
+                                      "on sentence pairs, an image network on labelled images");
   verb->add_option("run", o.run, kRunHelp)->required();
   verb->add_option(
       "--data", o.data,
-      "documents (a folder, a file, a .list) or pairs (a prefix, a .tsv); default: the "
-      "run's");
+      "documents (a folder, a file, a .list), pairs (a prefix, a .tsv) or images (class folders, a "
+      ".tar, CIFAR, IDX); default: the run's");
   verb->add_option("--split", o.split, "which of the run's data")
       ->check(CLI::IsMember({"train", "valid", "test"}));
   verb->add_option("--tokenizer", o.tokenizer, kTokenizerHelp);
@@ -58,10 +59,14 @@ void add_eval(CLI::App& app) {
       "--without-state", o.without_state,
       "recurrent models: tokens read zeros in place of the states; what are they worth?");
   add_decoding(verb, o.decoding);
+  verb->get_option("--batch")->description("sentences translated, or images classified, together");
   verb->add_option("--tokenize", o.tokenize, "translation: how BLEU parts words")
       ->check(CLI::IsMember({"13a", "none", "char"}));
   verb->add_option("--against", o.against, "translation: compare with this run, by bootstrap");
   verb->add_flag("-b,--score-only", o.score_only, "translation: print the BLEU score alone");
+  verb->add_option("--loops", o.loops,
+                   "images: loops or levels played instead of those trained with; 0 = those")
+      ->check(whole_number(0, 100000));
   add_threads(verb, o.threads);
   verb->add_flag("--json", o.json, "print JSON");
   verb->callback([options] {

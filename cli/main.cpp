@@ -9,7 +9,9 @@
 #include <exception>
 #include <system_error>
 
+#include "cli/data_verbs.h"
 #include "cli/engine_loader.h"
+#include "cli/image_verbs.h"
 #include "cli/language_verbs.h"
 #include "cli/score_verbs.h"
 #include "cli/translation_verbs.h"
@@ -95,11 +97,15 @@ void add_forward(CLI::App& app) {
 void add_import(CLI::App& app) {
   auto options = std::make_shared<ImportOptions>();
   CLI::App* verb = app.add_subcommand("import", "convert the weights of another program");
-  verb->add_option("--from", options->program, "ringformer, sret, meliad or deit")->required();
+  verb->add_option("--from", options->program, "ringformer, sret, meliad, deit or timm-vit")
+      ->required();
   verb->add_option("file", options->file, "the other program's weights (safetensors)")->required();
   verb->add_option("--config", options->config, "the model: a name or a TOML configuration")
       ->required();
   verb->add_option("-o,--output", options->output, "model file to write")->required();
+  verb->add_option(
+      "--classes", options->classes,
+      "images: names of the classes to keep with it, one a line (name, or id TAB name)");
   add_set(verb, options->set);
   verb->callback([options] {
     check_model(options->config, options->set);
@@ -120,8 +126,8 @@ void add_config(CLI::App& app) {
   CLI::App* verb = app.add_subcommand("config", "list every key of an experiment");
   verb->add_option("--kind", options->kind, "encoder-decoder, vision, pyramid or language-model")
       ->required();
-  verb->add_option("--section", options->section, "model, data, train, optimizer or schedule")
-      ->check(CLI::IsMember({"model", "data", "train", "optimizer", "schedule"}));
+  verb->add_option("--section", options->section,
+                   "model, data, train, optimizer or schedule; images: augment, distill");
   verb->add_flag("--json", options->json, "print JSON");
   verb->callback([options] { run_config(*options); });
 }
@@ -152,6 +158,8 @@ int run(int argc, char** argv) {
   add_language_verbs(app, exit_code);
   add_score_verbs(app);
   add_translation_verbs(app);
+  add_image_verbs(app);
+  add_data_verbs(app);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -45,6 +45,7 @@ struct ImportOptions {
   std::string config;
   std::vector<std::string> set;
   std::string output;
+  std::string classes;
 };
 
 struct TrainOptions {
@@ -84,6 +85,7 @@ struct EvalOptions {
   std::string against;
   std::string tokenize = "13a";
   bool score_only = false;
+  int64_t loops = 0;  // image networks
 };
 
 struct TranslateOptions {
@@ -95,6 +97,35 @@ struct TranslateOptions {
   int64_t buffer = 1000;
   int64_t threads = 0;
   bool json = false;
+};
+
+struct ClassifyOptions {
+  std::string run;
+  std::vector<std::string> paths;
+  std::string list;
+  std::string classes;
+  std::vector<std::string> set;
+  int64_t top = 5;
+  int64_t batch = 32;
+  int64_t loops = 0;
+  int64_t threads = 0;
+  bool json = false;
+};
+
+struct DataCheckOptions {
+  std::string spec;
+  int64_t threads = 0;
+  bool json = false;
+};
+
+struct DataPreviewOptions {
+  std::string config;
+  std::vector<std::string> set;
+  std::string output;
+  std::string split = "train";
+  int64_t rows = 6;
+  int64_t columns = 8;
+  bool original = false;
 };
 
 struct AverageOptions {
@@ -177,6 +208,8 @@ void check_model(const std::string& model, const std::vector<std::string>& set);
 void check_trained(const std::string& run, const std::string& task);
 void run_tokenizer_train(const TokenizerOptions& options);
 void run_score(const ScoreOptions& options);
+void run_data_check(const DataCheckOptions& options);
+void run_data_preview(const DataPreviewOptions& options);
 
 }  // namespace rondo::cli
 
@@ -191,5 +224,6 @@ void rondo_engine_eval(const rondo::cli::EvalOptions& options);
 void rondo_engine_generate(const rondo::cli::GenerateOptions& options);
 void rondo_engine_state(const rondo::cli::StateOptions& options);
 void rondo_engine_translate(const rondo::cli::TranslateOptions& options);
+void rondo_engine_classify(const rondo::cli::ClassifyOptions& options);
 void rondo_engine_average(const rondo::cli::AverageOptions& options);
 }

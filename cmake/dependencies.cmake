@@ -29,6 +29,16 @@ if(RONDO_ENGINE)
     target_compile_options(rondo_torch INTERFACE -fopenmp)
     target_link_options(rondo_torch INTERFACE -fopenmp)
   endif()
+  # oneDNN's gemm, which libtorch brings along in Debian. Without its header bf16 is not offered.
+  find_library(RONDO_DNNL dnnl)
+  find_path(RONDO_DNNL_INCLUDE dnnl.h)
+  if(RONDO_DNNL AND RONDO_DNNL_INCLUDE)
+    target_compile_definitions(rondo_torch INTERFACE RONDO_DNNL)
+    target_link_libraries(rondo_torch INTERFACE ${RONDO_DNNL})
+  endif()
+  # Vector instructions of our kernels, for several CPUs at once.
+  find_package(hwy REQUIRED)
+  target_link_libraries(rondo_torch INTERFACE hwy::hwy)
   # Header only: model fingerprints are checksummed with it inlined.
   find_path(RONDO_XXHASH_INCLUDE xxhash.h REQUIRED)
   target_compile_definitions(rondo_torch INTERFACE XXH_INLINE_ALL)

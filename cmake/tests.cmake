@@ -5,6 +5,7 @@
 #   cli_tests      tests/cli/*_test.cpp                           no torch, runs the built program (RONDO_BINARY)
 #   engine_tests   tests/<other folder of rondo>/*_test.cpp       torch, tests/support/*.cpp compiled in; as shards,
 #                                                                 for starting a process with torch costs half a second
+#   rondo_bench    bench/*.cpp                                    torch, with Google Benchmark; only when asked for
 #   <name>_fuzz    tests/fuzz/<name>_fuzz.cpp                     clang and RONDO_FUZZ only
 enable_testing()
 include(GoogleTest)
@@ -97,8 +98,8 @@ endfunction()
 
 function(rondo_add_bench)
   file(GLOB sources CONFIGURE_DEPENDS bench/*.cpp)
-  if(sources)
-    find_package(benchmark REQUIRED)
+  find_package(benchmark QUIET)
+  if(sources AND benchmark_FOUND)
     add_executable(rondo_bench EXCLUDE_FROM_ALL ${sources})
     rondo_own_code(rondo_bench)
     target_link_libraries(rondo_bench PRIVATE rondo_engine benchmark::benchmark benchmark::benchmark_main)

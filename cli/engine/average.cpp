@@ -6,6 +6,7 @@
 #include "cli/engine/session.h"
 #include "cli/verbs.h"
 #include "rondo/base/error.h"
+#include "rondo/base/files.h"
 #include "rondo/model/network.h"
 #include "rondo/train/run_folder.h"
 
@@ -49,8 +50,17 @@ class Mean {
   int64_t count_ = 0;
 };
 
-ModelConfig add_checkpoints(const std::string& run, int64_t last, Mean& mean) {
-  const ModelConfig config = read_run_folder(run).model;
+// What is averaged: one configuration, and what its classes are called.
+struct Averaged {
+  ModelConfig config;
+  ClassNames classes;
+};
+
+Averaged add_checkpoints(const std::string& run, int64_t last, Mean& mean) {
+  Averaged averaged;
+  averaged.config = read_run_folder(run).model;
+  const std::string classes = kept_classes_path(run);
+  if (exists(classes)) averaged.classes = read_class_names(classes);
   const CheckpointFolder folder(run + "/checkpoints");
   std::vector<int64_t> steps = folder.steps();
   if (steps.empty()) throw Error(ExitCode::bad_input, fmt::format("{}: has no checkpoints", run));
@@ -63,24 +73,24 @@ ModelConfig add_checkpoints(const std::string& run, int64_t last, Mean& mean) {
   for (const int64_t step : steps) {
     mean.add(load_checkpoint(folder.path(step)).below("weight."), folder.path(step));
   }
-  return config;
+  return averaged;
 }
 
-ModelConfig add_models(const std::vector<std::string>& models, Mean& mean) {
-  ModelConfig config;
+Averaged add_models(const std::vector<std::string>& models, Mean& mean) {
+  Averaged averaged;
   for (size_t i = 0; i < models.size(); ++i) {
     const TrainedFiles files = find_trained(models[i]);
     const auto network = build_network(files.model);
     load_weights(*network, SafetensorsFile::open(files.weights));
-    if (i == 0) config = files.model;
-    if (dump_model_config(files.model) != dump_model_config(config)) {
+    if (i == 0) averaged = {files.model, files.classes};
+    if (dump_model_config(files.model) != dump_model_config(averaged.config)) {
       throw Error(ExitCode::bad_input,
                   fmt::format("{}: has another configuration than {}", models[i], models[0]),
                   "only models of one configuration can be averaged");
     }
     mean.add(named_tensors(*network), models[i]);
   }
-  return config;
+  return averaged;
 }
 
 }  // namespace
@@ -92,11 +102,13 @@ void rondo_engine_average(const rondo::cli::AverageOptions& options) {
   cli::Mean mean;
   const at::NoGradGuard no_grad;
   const bool run = options.models.size() == 1 && std::filesystem::is_directory(options.models[0]);
-  const ModelConfig config = run ? cli::add_checkpoints(options.models[0], options.last, mean)
-                                 : cli::add_models(options.models, mean);
-  const auto network = build_network(config);
+  const cli::Averaged averaged = run ? cli::add_checkpoints(options.models[0], options.last, mean)
+                                     : cli::add_models(options.models, mean);
+  const auto network = build_network(averaged.config);
   mean.give(named_tensors(*network));
-  save_model(options.output, config, *network);
+  std::map<std::string, std::string> metadata;
+  if (!averaged.classes.empty()) metadata[kClassNamesKey] = dump_class_names(averaged.classes);
+  save_model(options.output, averaged.config, *network, metadata);
   fmt::print("{}: the mean of {} {}\n", options.output, mean.count(),
              run ? "checkpoints" : "models");
 }

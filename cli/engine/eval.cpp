@@ -1,9 +1,10 @@
 // rondo eval of a language model: bits per token and byte, word perplexity, and the loss by
-// position in the document. (A translation model's: eval_translation.cpp.)
+// position in the document. (Translation models: eval_translation.cpp; images: eval_image.cpp.)
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
 
+#include "cli/engine/eval_image.h"
 #include "cli/engine/eval_translation.h"
 #include "cli/engine/session.h"
 #include "cli/verbs.h"
@@ -105,5 +106,10 @@ void rondo_engine_eval(const rondo::cli::EvalOptions& options) {
   using namespace rondo::cli;
   start_engine(options.threads);
   const std::string task = rondo::find_trained(options.run).model.task();
+  if (task == "image") return evaluate_images(options);
+  if (options.loops > 0) {
+    throw rondo::Error(rondo::ExitCode::usage,
+                       fmt::format("{}: --loops is for image networks", options.run));
+  }
   task == "translation" ? evaluate_translation(options) : evaluate_language(options);
 }

@@ -6,16 +6,21 @@
 #include "cli/engine/session.h"
 #include "cli/verbs.h"
 #include "rondo/base/text.h"
+#include "rondo/decode/classifier.h"
 
 void rondo_engine_import(const rondo::cli::ImportOptions& options) {
   using namespace rondo;
   cli::start_engine();
   const ResolvedModel model = resolve_model(options.config, options.set);
+  std::map<std::string, std::string> metadata;
+  if (!options.classes.empty()) {
+    metadata[kClassNamesKey] = dump_class_names(read_names_for(model.config, options.classes));
+  }
   const std::unique_ptr<Layout> layout = make_layout(options.program, model.config);
   const std::shared_ptr<Network> network = build_network(model.config);
   const SafetensorsFile file = SafetensorsFile::open(options.file);
   import_weights(*network, file, *layout);
-  save_model(options.output, model.config, *network);
+  save_model(options.output, model.config, *network, metadata);
   fmt::print("{}: {} tensors of {} imported from {}\n", options.output,
              with_commas(static_cast<int64_t>(file.entries().size())), options.file,
              options.program);

@@ -103,4 +103,19 @@ std::vector<std::string> LineReader::take(size_t most) {
   return lines;
 }
 
+std::vector<std::string> LineReader::take_arrived(size_t most) {
+  std::vector<std::string> lines;
+  std::string line;
+  while (lines.size() < most) {
+    if (next_line(line)) {
+      lines.push_back(line);
+    } else if (more_waits()) {
+      fill();
+    } else {
+      break;
+    }
+  }
+  return lines;
+}
+
 }  // namespace rondo::cli

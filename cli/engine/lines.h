@@ -22,6 +22,9 @@ class LineReader {
   // the input. From a pipe, no more than have arrived.
   std::vector<std::string> take(size_t most);
 
+  // The same without waiting: also none when nothing has arrived yet.
+  std::vector<std::string> take_arrived(size_t most);
+
   // How many lines there will be, where that can be known without waiting; 0 otherwise.
   int64_t total() const { return total_; }
   int64_t overlong() const { return overlong_; }

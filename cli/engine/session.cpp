@@ -12,17 +12,19 @@
 #include <thread>
 
 #include "rondo/data/text_source.h"
+#include "rondo/nn/allocator.h"
 
 namespace rondo::cli {
 
 void start_engine(int64_t threads) {
 #if defined(__GLIBC__)
-  // Large tensors come and go every step: handing their pages back to the kernel and faulting them
-  // in again costs 10 to 20 % of a training step.
+  // Beside tensors, which have an allocator of their own, scratch memory of libtorch's operations
+  // comes and goes every step: its pages are not handed back to the system each time either.
   mallopt(M_MMAP_THRESHOLD, 1 << 30);
   mallopt(M_TRIM_THRESHOLD, INT_MAX);
   mallopt(M_TOP_PAD, 64 << 20);
 #endif
+  nn::install_allocator();
   const auto cores = static_cast<int64_t>(std::thread::hardware_concurrency());
   at::set_num_threads(static_cast<int>(threads > 0 ? threads : std::max<int64_t>(1, cores)));
 }

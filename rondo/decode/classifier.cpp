@@ -48,8 +48,7 @@ std::vector<Prediction> Classifier::classify(const float* pixels, int64_t rows, 
   std::vector<Prediction> predictions;
   for (int64_t r = 0; r < rows; ++r) {
     const int64_t classes = logits.size(1);
-    predictions.push_back(
-        likeliest_classes(logits.data_ptr<float>() + r * classes, classes, top));
+    predictions.push_back(likeliest_classes(logits.data_ptr<float>() + r * classes, classes, top));
   }
   return predictions;
 }

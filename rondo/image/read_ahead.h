@@ -32,8 +32,9 @@ class ImageReadAhead {
   int64_t waiting() const { return asked_ - taken_; }  // asked for and not taken
   int64_t room() const { return static_cast<int64_t>(slots_.size()) - waiting(); }
 
-  void ask(std::string path);      // only while there is room
-  void take(PreparedImage& image);  // the oldest, once it is there; the memory `image` brings is used again
+  void ask(std::string path);  // only while there is room
+  void take(PreparedImage&
+                image);  // the oldest, once it is there; the memory `image` brings is used again
 
  private:
   struct Slot {

@@ -1,9 +1,12 @@
 // One function compiled for several CPUs, the right one chosen when the program starts. For loops
-// that the compiler turns into vector instructions by itself.
+// that the compiler turns into vector instructions by itself. (g++ takes "arch=icelake-server" for
+// that very CPU, not for its successors: the levels of x86-64 are for all others.)
 #pragma once
 
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
-#define RONDO_CLONES __attribute__((target_clones("arch=icelake-server", "avx2", "default")))
+#define RONDO_CLONES                                                                      \
+  __attribute__((target_clones("arch=sapphirerapids", "arch=icelake-server",              \
+                               "arch=x86-64-v4", "avx2", "default")))
 #else
 #define RONDO_CLONES
 #endif

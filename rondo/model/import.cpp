@@ -18,10 +18,9 @@ struct Program {
 };
 
 constexpr Program kPrograms[] = {
-    {"ringformer", ringformer_layout},
-    {"sret", sret_layout},
-    {"meliad", meliad_layout},
-    {"deit", deit_layout},
+    {"ringformer", ringformer_layout}, {"sret", sret_layout},
+    {"meliad", meliad_layout},         {"deit", deit_layout},
+    {"timm-vit", timm_vit_layout},
 };
 
 // The tensor a Source describes, or undefined if one of its names is missing.
@@ -80,6 +79,10 @@ class Matching {
     if (entry == nullptr) return;
     used_.insert(extra.name);
     if (extra.kind == Extra::Kind::table) return;
+    if (extra.kind == Extra::Kind::stranger) {
+      problems_.push_back(fmt::format("{}: {}, which is not supported", extra.name, extra.of));
+      return;
+    }
     const TensorEntry* first = file_.find(extra.of);
     if (first != nullptr && !tensor_view(file_, *entry).equal(tensor_view(file_, *first))) {
       problems_.push_back(

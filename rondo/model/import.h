@@ -18,8 +18,9 @@ struct Source {
 // A tensor of the other program that is not a weight of ours.
 struct Extra {
   enum class Kind {
-    table,  // a fixed table that our program computes: ignored
-    alias,  // the same tensor as `of` under a second name: must be equal to it
+    table,     // a fixed table that our program computes: ignored
+    alias,     // the same tensor as `of` under a second name: must be equal to it
+    stranger,  // belongs to a network that ours is not; `of` says to which
   };
   std::string name;
   Kind kind = Kind::table;
@@ -35,8 +36,8 @@ class Layout {
   virtual std::vector<Extra> extras() const { return {}; }
 };
 
-// program: "ringformer", "sret", "meliad" or "deit". Error{usage} for another, Error{bad_input} if
-// it has no model of this configuration.
+// program: "ringformer", "sret", "meliad", "deit" or "timm-vit". Error{usage} for another,
+// Error{bad_input} if it has no model of this configuration.
 std::unique_ptr<Layout> make_layout(const std::string& program, const ModelConfig& config);
 
 // Fills `network` from `file`. Error{bad_input} listing every missing, unknown and misshapen
@@ -67,6 +68,7 @@ NormOwner norm_owner(const DepthPlan& plan, int64_t norm);
 std::unique_ptr<Layout> ringformer_layout(const ModelConfig& config);
 std::unique_ptr<Layout> sret_layout(const ModelConfig& config);
 std::unique_ptr<Layout> deit_layout(const ModelConfig& config);
+std::unique_ptr<Layout> timm_vit_layout(const ModelConfig& config);
 std::unique_ptr<Layout> meliad_layout(const ModelConfig& config);
 
 }  // namespace rondo

@@ -1,6 +1,6 @@
-// The names of SReT's program (pyramids; PiT's are the same without coefficients) and of DeiT's.
-// Both keep query, key and value as one weight; SReT lists every application of a block, so the
-// block's weights appear once per loop.
+// The names of SReT's program (pyramids; PiT's are the same without coefficients) and of DeiT's,
+// which are timm's. Both keep query, key and value as one weight; SReT lists every application of a
+// block, so the block's weights appear once per loop.
 #include <fmt/format.h>
 
 #include "rondo/base/error.h"
@@ -138,9 +138,45 @@ class DeitLayout : public Layout {
     return {};
   }
 
+  // Networks of these programs that compute something else than ours.
+  std::vector<Extra> extras() const override {
+    const std::string distilled = "part of a distilled network with two heads";
+    const std::string late_norm = "a norm after the mean over tokens instead of before it";
+    const std::string registers = "part of a network with register tokens";
+    const std::string early_norm = "a norm before the first block";
+    std::vector<Extra> strangers;
+    const auto add = [&](const std::string& name, const std::string& what) {
+      strangers.push_back({name, Extra::Kind::stranger, what});
+    };
+    for (const char* name : {"dist_token", "head_dist.weight", "head_dist.bias"}) {
+      add(name, distilled);
+    }
+    for (const char* leaf : {"weight", "bias"}) {
+      add(std::string("fc_norm.") + leaf, late_norm);
+      add(std::string("norm_pre.") + leaf, early_norm);
+    }
+    add("reg_token", registers);
+    for (int64_t block = 0; block < plan_.mixings(); ++block) {
+      for (const char* scale : {"ls1.gamma", "ls2.gamma"}) {
+        add(fmt::format("blocks.{}.{}", block, scale), "a scale of a residual branch");
+      }
+    }
+    return strangers;
+  }
+
  private:
   DepthPlan plan_;
 };
+
+std::unique_ptr<Layout> vision_transformer_layout(const ModelConfig& config, const char* program) {
+  const auto* vision = std::get_if<VisionConfig>(&config.network);
+  if (vision == nullptr || vision->mixing != "attention" || vision->positions != "learned") {
+    throw Error(ExitCode::bad_input,
+                fmt::format("import from {}: expected kind vision with learned positions", program),
+                "give the configuration of a DeiT, for example sret/deit-t");
+  }
+  return std::make_unique<DeitLayout>(*vision);
+}
 
 }  // namespace
 
@@ -156,13 +192,13 @@ std::unique_ptr<Layout> sret_layout(const ModelConfig& config) {
 }
 
 std::unique_ptr<Layout> deit_layout(const ModelConfig& config) {
-  const auto* vision = std::get_if<VisionConfig>(&config.network);
-  if (vision == nullptr || vision->mixing != "attention" || vision->positions != "learned") {
-    throw Error(ExitCode::bad_input,
-                "import from deit: expected kind vision with learned positions",
-                "give the configuration of a DeiT, for example sret/deit-t");
-  }
-  return std::make_unique<DeitLayout>(*vision);
+  return vision_transformer_layout(config, "deit");
+}
+
+// A class token (model.pool = "class"), or none and the mean of all tokens after the norm (timm's
+// class_token=False, global_pool="avg", fc_norm=False; model.pool = "mean").
+std::unique_ptr<Layout> timm_vit_layout(const ModelConfig& config) {
+  return vision_transformer_layout(config, "timm-vit");
 }
 
 }  // namespace rondo

@@ -9,7 +9,7 @@
 #include "rondo/model/language_model.h"
 #include "rondo/model/pyramid.h"
 #include "rondo/model/vision.h"
-#include "rondo/nn/precision.h"
+#include "rondo/nn/loss.h"
 
 namespace rondo {
 namespace {
@@ -123,11 +123,9 @@ LossSum sum_cross_entropy(const Tensor& logits, const Tensor& labels, int64_t ig
                 fmt::format("inputs: labels: expected numbers below {}, got {}", classes,
                             flat.max().item<int64_t>()));
   }
-  const Tensor scores = nn::as_wanted(nn::Operation::loss, logits.reshape({-1, classes}));
-  const Tensor kept = at::where(scored, flat, at::full_like(flat, -100));
+  const Tensor kept = at::where(scored, flat, at::full_like(flat, -1));
   LossSum loss;
-  loss.sum = at::cross_entropy_loss(scores, kept, {}, at::Reduction::Sum, /*ignore_index=*/-100,
-                                    smoothing);
+  loss.sum = nn::cross_entropy_sum(logits.reshape({-1, classes}), kept, smoothing);
   loss.count = scored.sum().item<int64_t>();
   return loss;
 }

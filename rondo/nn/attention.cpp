@@ -1,13 +1,28 @@
 // Multi-head attention: projections with signals, scores, softmax, values.
 #include "rondo/nn/attention.h"
 
+#include "rondo/nn/attend_fused.h"
+#include "rondo/nn/kernel_choice.h"
+
 namespace rondo::nn {
 namespace {
+
+// Whether W x + g(x) is cheaper as one product with W + G, G formed for this call: with many tokens
+// forming it costs little beside them (measured: from twice the width on), also backwards.
+bool worth_merging(const Linear& map, const Tensor& u, const Tensor& x, const Scope& scope) {
+  const Tensor& weight = map.weight();
+  return kernels_in_use() == Kernels::fused && u.is_same(x) && !x.is_meta() && !scope.watched() &&
+         weight.dim() == 2 && weight.scalar_type() == x.scalar_type() &&
+         x.numel() >= 2 * weight.size(1) * weight.size(1);
+}
 
 Tensor project(const Linear& map, const LowRank* signal, const Linear* folded, SignalPlace place,
                const Tensor& u, const Tensor& x, const Scope& scope) {
   if (folded != nullptr) return folded->forward(x, scope);
   if (signal == nullptr) return map.forward(u, scope);
+  if (place == SignalPlace::after && worth_merging(map, u, x, scope)) {
+    return linear(x, map.weight() + signal->matrix(), map.bias(), scope);
+  }
   const Tensor g = signal->forward(x, scope / "signal");
   return place == SignalPlace::after ? map.forward(u, scope) + g : map.forward(u + g, scope);
 }
@@ -33,18 +48,10 @@ bool everyone_sees(const Tensor& visible) {
   return visible.dim() <= 2 && visible.any(-1).all().item<bool>();
 }
 
-}  // namespace
-
-Tensor split_heads(const Tensor& x, int64_t heads) {
-  return x.view({x.size(0), x.size(1), heads, x.size(2) / heads}).transpose(1, 2);
-}
-
-Tensor merge_heads(const Tensor& x) {
-  return x.transpose(1, 2).reshape({x.size(0), x.size(2), x.size(1) * x.size(3)});
-}
-
-Tensor attend(const Tensor& q, const Tensor& k, const Tensor& v, const AttendOptions& options,
-              bool training, const Scope& scope) {
+// attend() by plain operations: for other types and devices, for whoever wants to see the
+// probabilities, and as what the kernels must agree with.
+Tensor attend_plainly(const Tensor& q, const Tensor& k, const Tensor& v,
+                      const AttendOptions& options, bool training, const Scope& scope) {
   // Scale, bias and mask are small beside the scores: fold the scale into the queries and the rest
   // into one addend, so that the scores [B, H, Tq, Tk] are passed over as rarely as possible.
   Tensor scaled = options.factor == 1.0 ? q : q * options.factor;
@@ -58,6 +65,30 @@ Tensor attend(const Tensor& q, const Tensor& k, const Tensor& v, const AttendOpt
   const Tensor p = softmax(scores, may_be_blind ? options.visible : Tensor());
   scope.record("probabilities", p);
   return matmul(nn::dropout(p, options.dropout, training), v, scope / "values");  // [B, H, Tq, d]
+}
+
+}  // namespace
+
+Tensor split_heads(const Tensor& x, int64_t heads) {
+  return x.view({x.size(0), x.size(1), heads, x.size(2) / heads}).transpose(1, 2);
+}
+
+Tensor merge_heads(const Tensor& x) {
+  return x.transpose(1, 2).reshape({x.size(0), x.size(2), x.size(1) * x.size(3)});
+}
+
+Tensor attend(const Tensor& q, const Tensor& k, const Tensor& v, const AttendOptions& options,
+              bool training, const Scope& scope) {
+  if (kernels_in_use() != Kernels::fused || !fused_attention_fits(q, k, v, options) ||
+      scope.wants("probabilities")) {
+    return attend_plainly(q, k, v, options, training, scope);
+  }
+  if (scope.watched()) {
+    const double work = static_cast<double>(q.numel()) * static_cast<double>(k.size(2));
+    (scope / "scores").multiply_adds(work);
+    (scope / "values").multiply_adds(work);
+  }
+  return attend_fused(q, k, v, options, training);
 }
 
 Projections::Projections(const AttentionShape& shape, int64_t read) : shape_(shape) {

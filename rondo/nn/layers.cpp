@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "rondo/nn/kernel_choice.h"
 #include "rondo/nn/precision.h"
 
 namespace rondo::nn {
@@ -100,9 +101,14 @@ FeedForward::FeedForward(const FeedForwardShape& shape, LinearLaws up, LinearLaw
 
 Tensor FeedForward::forward(const Tensor& u, const Tensor& inner, const Scope& scope,
                             const Linear* up) const {
-  Tensor h = (up != nullptr ? up : up_.get())->forward(u, scope / "up");  // [B, T, F]
+  const Linear& map = up != nullptr ? *up : *up_;
+  // Our kernel adds the bias on its way; int8 products, which have no weight, add their own.
+  const bool apart = kernels_in_use() == Kernels::fused && map.weight().numel() > 0;
+  const Tensor bias = apart ? map.bias() : Tensor();
+  Tensor h = apart ? linear(u, map.weight(), Tensor(), scope / "up")
+                   : map.forward(u, scope / "up");  // [B, T, F]
   if (inner.defined()) h = h + inner;
-  h = nn::dropout(activate(h, shape_.activation), shape_.hidden_dropout, is_training());
+  h = nn::dropout(activate(h, shape_.activation, bias), shape_.hidden_dropout, is_training());
   scope.record("hidden", h);
   return down_->forward(h, scope / "down");  // [B, T, D]
 }

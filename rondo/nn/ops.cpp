@@ -8,6 +8,8 @@
 #include <limits>
 
 #include "rondo/kernels/dropout.h"
+#include "rondo/nn/fused_linear.h"
+#include "rondo/nn/fused_ops.h"
 #include "rondo/nn/precision.h"
 
 namespace rondo::nn {
@@ -52,6 +54,20 @@ class HashedDropout : public torch::autograd::Function<HashedDropout> {
   }
 };
 
+// Whether our kernel gives what the table of precisions asks for, which is fp32: a bf16 row only
+// where the table holds.
+bool norm_is_fused(const Tensor& x, const Tensor& weight) {
+  if (!kernels_take(x) || weight.scalar_type() != at::kFloat || x.size(-1) != weight.numel()) {
+    return false;
+  }
+  if (x.scalar_type() == at::kFloat) return true;
+  return as_wanted(Operation::norm, at::empty({0}, x.options())).scalar_type() == at::kFloat;
+}
+
+// To bf16 and back. Products of such numbers are what a bf16 product is; torch's own, by oneDNN's
+// primitives, die of AMX tiles in Debian's version.
+Tensor rounded(const Tensor& x) { return x.to(at::kBFloat16).to(at::kFloat); }
+
 }  // namespace
 
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias, const Scope& scope) {
@@ -59,13 +75,12 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias, const S
     scope.multiply_adds(static_cast<double>(x.numel()) * static_cast<double>(weight.size(0)));
   }
   if (x.is_meta()) return shape_only(x, with_last(x, weight.size(0)));
-  const auto in = [](const Tensor& t) { return as_wanted(Operation::linear, t); };
-  if (weight.scalar_type() == at::kBFloat16 && x.scalar_type() == at::kFloat) {
-    const Tensor y = at::linear(x.to(at::kBFloat16), weight).to(at::kFloat);
-    return bias.defined() ? y + bias : y;
-  }
+  const bool bf16 =
+      weight.scalar_type() == at::kBFloat16 || runs_in_bf16(Operation::linear, x.scalar_type());
+  if (linear_is_fused(x, weight)) return fused_linear(x, weight, bias, bf16);
+  const auto in = [bf16](const Tensor& t) { return bf16 ? rounded(t) : t; };
   return at::linear(in(x), in(weight),
-                    bias.defined() ? c10::optional<Tensor>(in(bias)) : c10::nullopt);
+                    bias.defined() ? c10::optional<Tensor>(bias) : c10::nullopt);
 }
 
 Tensor int8_linear(const Tensor& x, const kernels::Int8Matrix& weight, const Tensor& bias,
@@ -92,7 +107,9 @@ Tensor matmul(const Tensor& a, const Tensor& b, const Scope& scope) {
     scope.multiply_adds(static_cast<double>(a.numel()) * static_cast<double>(b.size(-1)));
   }
   if (a.is_meta()) return shape_only(a, with_last(a, b.size(-1)));
-  return at::matmul(as_wanted(Operation::matmul, a), as_wanted(Operation::matmul, b));
+  const bool bf16 = runs_in_bf16(Operation::matmul, a.scalar_type());
+  if (b.dim() == 2 && linear_is_fused(a, b)) return fused_linear(a, b.t(), Tensor(), bf16);
+  return bf16 ? at::matmul(rounded(a), rounded(b)) : at::matmul(a, b);
 }
 
 Tensor conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias, const Convolution& how,
@@ -115,12 +132,16 @@ Tensor layer_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, dou
                   const Scope& scope) {
   scope.normalised(static_cast<double>(x.numel()));
   if (x.is_meta()) return shape_only(x, x.sizes().vec());
+  if (norm_is_fused(x, weight)) return fused_norm(x, weight, bias, {epsilon, /*centred=*/true});
   return at::layer_norm(as_wanted(Operation::norm, x), weight.sizes(), weight, bias, epsilon);
 }
 
 Tensor rms_norm(const Tensor& x, const Tensor& weight, double epsilon, const Scope& scope) {
   scope.normalised(static_cast<double>(x.numel()));
   if (x.is_meta()) return shape_only(x, x.sizes().vec());
+  if (norm_is_fused(x, weight)) {
+    return fused_norm(x, weight, Tensor(), {epsilon, /*centred=*/false});
+  }
   const Tensor wide = as_wanted(Operation::norm, x);
   return wide * at::rsqrt(wide.square().mean(-1, /*keepdim=*/true) + epsilon) * weight;
 }
@@ -159,9 +180,14 @@ Tensor embed(const Tensor& table, const Tensor& tokens, int64_t padding) {
   return at::embedding(table, tokens, padding);
 }
 
-Tensor activate(const Tensor& x, Activation activation) {
+Tensor activate(const Tensor& x, Activation activation, const Tensor& bias) {
   if (x.is_meta()) return x;
-  return activation == Activation::gelu ? at::gelu(x) : at::relu(x);
+  if (kernels_take(x) && x.is_contiguous() &&
+      (!bias.defined() || bias.scalar_type() == at::kFloat)) {
+    return fused_activation(x, bias, activation == Activation::gelu);
+  }
+  const Tensor in = bias.defined() ? x + bias.to(x.scalar_type()) : x;
+  return activation == Activation::gelu ? at::gelu(in) : at::relu(in);
 }
 
 }  // namespace rondo::nn

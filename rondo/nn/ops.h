@@ -50,6 +50,7 @@ Tensor drop_path(const Tensor& x, double rate, bool training);
 Tensor embed(const Tensor& table, const Tensor& tokens, int64_t padding = -1);
 
 enum class Activation { gelu, relu };
-Tensor activate(const Tensor& x, Activation activation);
+// Of x, or of x + bias (a vector along the last dimension).
+Tensor activate(const Tensor& x, Activation activation, const Tensor& bias = {});
 
 }  // namespace rondo::nn

@@ -1,16 +1,15 @@
 // The precision table at work.
 #include "rondo/nn/precision.h"
 
-#include <cstdlib>
+#include "rondo/kernels/gemm.h"
 
 namespace rondo::nn {
 namespace {
 
 thread_local bool mixed_precision = false;
 
-// Debian's oneDNN takes AMX tiles where the CPU has them without asking the kernel for leave, and
-// dies of it. It reads this limit at its first use, so loading our library is early enough.
-[[maybe_unused]] const int onednn_limit = setenv("DNNL_MAX_CPU_ISA", "AVX512_CORE_BF16", 0);
+// Loading our library is before oneDNN's first use.
+[[maybe_unused]] const bool tiles_prepared = (kernels::prepare_tiles(), true);
 
 bool wants_bf16(Operation operation) {
   for (const OperationPrecision& entry : kMixedPrecision) {
@@ -31,9 +30,13 @@ Tensor as_wanted(Operation operation, const Tensor& x) {
   return x.to(wants_bf16(operation) ? at::kBFloat16 : at::kFloat);
 }
 
+bool runs_in_bf16(Operation operation, at::ScalarType type) {
+  return mixed_precision && wants_bf16(operation) && type != at::kDouble;
+}
+
 bool cpu_has_bf16() {
 #if defined(__x86_64__)
-  return __builtin_cpu_supports("avx512bf16") != 0;
+  return kernels::has_gemm() && __builtin_cpu_supports("avx512bf16") != 0;
 #else
   return false;
 #endif

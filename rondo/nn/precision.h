@@ -14,7 +14,7 @@ struct OperationPrecision {
 };
 
 constexpr OperationPrecision kMixedPrecision[] = {
-    {Operation::linear, true}, {Operation::matmul, true},   {Operation::convolution, true},
+    {Operation::linear, true}, {Operation::matmul, true},   {Operation::convolution, false},
     {Operation::norm, false},  {Operation::softmax, false}, {Operation::loss, false},
 };
 
@@ -33,7 +33,10 @@ class MixedPrecision {
 // `x` as `operation` wants it now: bf16, fp32, or untouched when mixed precision is off.
 Tensor as_wanted(Operation operation, const Tensor& x);
 
-// Whether the CPU multiplies bf16 in hardware.
+// Whether `operation` on numbers of this type runs in bf16 now. Doubles, of gradient checks, never.
+bool runs_in_bf16(Operation operation, at::ScalarType type);
+
+// Whether bf16 products are done in hardware here.
 bool cpu_has_bf16();
 
 }  // namespace rondo::nn

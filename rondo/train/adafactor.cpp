@@ -5,6 +5,8 @@
 #include <cmath>
 #include <numeric>
 
+#include "rondo/kernels/optimizer.h"
+
 namespace rondo {
 namespace {
 
@@ -30,6 +32,10 @@ Factors factored_dimensions(const Tensor& value) {
   return value.size(f.row) >= kFactoredFrom ? f : Factors{};
 }
 
+double moment_decay(int64_t step) {
+  return 1.0 - std::pow(static_cast<double>(step), -kDecayExponent);
+}
+
 double root_mean_square(const Tensor& x) { return std::sqrt(x.square().mean().item<double>()); }
 
 }  // namespace
@@ -53,31 +59,77 @@ Adafactor::Adafactor(const OptimizerConfig& config,
   }
 }
 
-void Adafactor::update(Slot& slot, const Tensor& gradient, int64_t step, double rate) {
-  const double decay = 1.0 - std::pow(static_cast<double>(step), -kDecayExponent);
-  const Tensor squared = gradient.square().add_(kSquareFloor);
+void Adafactor::update(Slot& slot, const Tensor& gradient, const Step& step) {
   const Factors f = factored_dimensions(slot.value);
+  const bool matrix = f.row < 0 || slot.value.dim() == 2;
+  if (matrix && is_plain(slot, gradient)) return update_plain(slot, gradient, step);
+  const double decay = moment_decay(step.number);
+  const Tensor g = step.scale == 1.0 ? gradient : gradient * step.scale;
+  const Tensor squared = g.square().add_(kSquareFloor);
   Tensor y;
   if (f.row >= 0) {
     Tensor& row = slot.moments["row"];
     Tensor& column = slot.moments["column"];
     row.mul_(decay).add_(squared.mean(f.column, /*keepdim=*/true), 1.0 - decay);
     column.mul_(decay).add_(squared.mean(f.row, /*keepdim=*/true), 1.0 - decay);
-    y = gradient * (row / row.mean(f.row, /*keepdim=*/true)).rsqrt_() * column.rsqrt();
+    y = g * (row / row.mean(f.row, /*keepdim=*/true)).rsqrt_() * column.rsqrt();
   } else {
     Tensor& square = slot.moments["square"];
     square.mul_(decay).add_(squared, 1.0 - decay);
-    y = gradient * square.rsqrt();
+    y = g * square.rsqrt();
   }
   const double size = std::max(kParameterFloor, root_mean_square(slot.value));
   const double clip = std::max(1.0, root_mean_square(y) / kClipping);
-  y.mul_(rate * size / clip);
+  y.mul_(step.rate * size / clip);
   if (beta1_ > 0.0) {
     Tensor& mean = slot.moments["mean"];
     mean.mul_(beta1_).add_(y, 1.0 - beta1_);
     y = mean;
   }
   slot.value.sub_(y);
+}
+
+// The same without a tensor as large as the parameter in between.
+void Adafactor::update_plain(Slot& slot, const Tensor& gradient, const Step& step) const {
+  const double decay = moment_decay(step.number);
+  const Factors f = factored_dimensions(slot.value);
+  kernels::AdafactorPart part;
+  part.value = slot.value.data_ptr<float>();
+  part.gradient = gradient.data_ptr<float>();
+  part.scale = step.scale;
+  part.rows = 1;
+  part.columns = gradient.numel();
+  Tensor row_factor = at::ones({1});
+  Tensor column_factor;
+  if (f.row >= 0) {
+    part.rows = slot.value.size(0);
+    part.columns = slot.value.size(1);
+    Tensor means[2] = {at::empty({part.rows, 1}), at::empty({1, part.columns})};
+    kernels::adafactor_means(part, kSquareFloor, means[0].data_ptr<float>(),
+                             means[1].data_ptr<float>());
+    Tensor& row =
+        slot.moments["row"];  // [rows, 1] or, where rows are the longer ones, [1, columns]
+    Tensor& column = slot.moments["column"];
+    row.mul_(decay).add_(means[f.row], 1.0 - decay);
+    column.mul_(decay).add_(means[f.column], 1.0 - decay);
+    Tensor factors[2];
+    factors[f.row] = (row / row.mean()).rsqrt_();
+    factors[f.column] = column.rsqrt();
+    row_factor = factors[0];
+    column_factor = factors[1];
+  } else {
+    column_factor = at::empty_like(gradient);
+    kernels::adafactor_square(part, kSquareFloor, decay, slot.moments["square"].data_ptr<float>(),
+                              column_factor.data_ptr<float>());
+  }
+  const auto* rows = row_factor.data_ptr<float>();
+  const auto* columns = column_factor.data_ptr<float>();
+  const kernels::AdafactorSizes sums = kernels::adafactor_sizes(part, rows, columns);
+  const auto count = static_cast<double>(gradient.numel());
+  const double size = std::max(kParameterFloor, std::sqrt(sums.value / count));
+  const double clip = std::max(1.0, std::sqrt(sums.update / count) / kClipping);
+  float* mean = beta1_ > 0.0 ? slot.moments["mean"].data_ptr<float>() : nullptr;
+  kernels::adafactor_apply(part, rows, columns, step.rate * size / clip, mean, beta1_);
 }
 
 }  // namespace rondo

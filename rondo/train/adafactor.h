@@ -13,7 +13,8 @@ class Adafactor : public Optimizer {
             const std::vector<std::pair<std::string, Tensor>>& parameters);
 
  private:
-  void update(Slot& slot, const Tensor& gradient, int64_t step, double rate) override;
+  void update(Slot& slot, const Tensor& gradient, const Step& step) override;
+  void update_plain(Slot& slot, const Tensor& gradient, const Step& step) const;
 
   double beta1_;
 };

@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include "rondo/base/error.h"
-#include "rondo/nn/precision.h"
+#include "rondo/nn/loss.h"
 #include "rondo/train/image_score.h"
 #include "rondo/train/start.h"
 
@@ -23,6 +23,10 @@ LoaderOptions training_loader(const RunConfig& config) {
 
 std::unique_ptr<ImageModel> load_teacher(const RunConfig& config) {
   if (config.distill.teacher.empty()) return nullptr;
+  if (config.distill.teacher == "TEACHER") {
+    throw Error(ExitCode::bad_input, "distill.teacher: this recipe needs a teacher",
+                "--set distill.teacher=RUN, a run or model file of the same classes");
+  }
   auto teacher = std::make_unique<ImageModel>(load_image_model(config.distill.teacher));
   const int64_t expected = image_classes(config.model);
   if (image_classes(teacher->config) != expected) {
@@ -42,11 +46,6 @@ Tensor renormalised(const Tensor& images, const AugmentConfig& from, const Augme
   };
   const Tensor scale = channels(from.std) / channels(to.std);
   return images * scale + (channels(from.mean) - channels(to.mean)) / channels(to.std);
-}
-
-// Σ over rows of −Σ_c targets · log softmax(logits).
-Tensor soft_cross_entropy(const Tensor& logits, const Tensor& targets) {
-  return -(targets * at::log_softmax(nn::as_wanted(nn::Operation::loss, logits), 1)).sum();
 }
 
 }  // namespace
@@ -103,10 +102,10 @@ Tensor ImageTask::teacher_logits(const Tensor& images) const {
 
 Tensor ImageTask::loss_of(const Tensor& logits, const Tensor& targets,
                           const Tensor& teacher) const {
-  if (!teacher.defined()) return soft_cross_entropy(logits, targets);
-  if (config_.distill.kind == "soft") return soft_cross_entropy(logits, teacher.softmax(1));
+  if (!teacher.defined()) return nn::soft_cross_entropy(logits, targets);
+  if (config_.distill.kind == "soft") return nn::soft_cross_entropy(logits, teacher.softmax(1));
   const Tensor choice = at::one_hot(teacher.argmax(1), logits.size(1)).to(at::kFloat);
-  return soft_cross_entropy(logits, (targets + choice) / 2.0);
+  return nn::soft_cross_entropy(logits, (targets + choice) / 2.0);
 }
 
 LossSum ImageTask::next_loss() {

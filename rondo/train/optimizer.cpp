@@ -3,9 +3,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "rondo/base/error.h"
+#include "rondo/kernels/optimizer.h"
+#include "rondo/nn/kernel_choice.h"
 #include "rondo/train/adafactor.h"
 
 namespace rondo {
@@ -22,24 +25,43 @@ class Adam : public Optimizer {
   }
 
  private:
-  void update(Slot& slot, const Tensor& gradient, int64_t step, double rate) override {
-    const auto t = static_cast<double>(step);
+  void update(Slot& slot, const Tensor& gradient, const Step& step) override {
     const double decay = slot.decays ? config_.weight_decay : 0.0;
-    Tensor g = gradient;
-    if (decay > 0.0 && !decoupled_) g = g.add(slot.value, decay);
-    if (decay > 0.0 && decoupled_) slot.value.mul_(1.0 - rate * decay);
     Tensor& mean = slot.moments["mean"];
     Tensor& square = slot.moments["square"];
+    if (is_plain(slot, gradient)) {
+      parts_.push_back({slot.value.data_ptr<float>(), gradient.data_ptr<float>(),
+                        mean.data_ptr<float>(), square.data_ptr<float>(), gradient.numel(), decay});
+      return;
+    }
+    const auto t = static_cast<double>(step.number);
+    Tensor g = step.scale == 1.0 ? gradient : gradient * step.scale;
+    if (decay > 0.0 && !decoupled_) g = g.add(slot.value, decay);
+    if (decay > 0.0 && decoupled_) slot.value.mul_(1.0 - step.rate * decay);
     mean.mul_(config_.beta1).add_(g, 1.0 - config_.beta1);
     square.mul_(config_.beta2).addcmul_(g, g, 1.0 - config_.beta2);
     const double mean_scale = 1.0 - std::pow(config_.beta1, t);
     const double square_scale = 1.0 - std::pow(config_.beta2, t);
     const Tensor root = square.sqrt().div_(std::sqrt(square_scale)).add_(config_.epsilon);
-    slot.value.addcdiv_(mean, root, -rate / mean_scale);
+    slot.value.addcdiv_(mean, root, -step.rate / mean_scale);
+  }
+
+  void finish(const Step& step) override {
+    kernels::AdamStep how;
+    how.beta1 = config_.beta1;
+    how.beta2 = config_.beta2;
+    how.epsilon = config_.epsilon;
+    how.rate = step.rate;
+    how.scale = step.scale;
+    how.decoupled = decoupled_;
+    how.number = step.number;
+    kernels::adam_step(parts_, how);
+    parts_.clear();
   }
 
   OptimizerConfig config_;
   bool decoupled_;
+  std::vector<kernels::AdamPart> parts_;  // of the step under way
 };
 
 }  // namespace
@@ -60,12 +82,24 @@ Optimizer::Optimizer(const std::vector<std::pair<std::string, Tensor>>& paramete
   }
 }
 
-void Optimizer::step(int64_t step, double rate) {
+void Optimizer::step(int64_t step, double rate, double scale) {
   const at::NoGradGuard no_grad;
+  const Step how = {step, rate, scale};
   for (Slot& slot : slots_) {
     const Tensor gradient = slot.value.grad();
-    if (gradient.defined()) update(slot, gradient, step, rate);
+    if (gradient.defined()) update(slot, gradient, how);
   }
+  finish(how);
+}
+
+bool Optimizer::is_plain(const Slot& slot, const Tensor& gradient) {
+  if (nn::kernels_in_use() == nn::Kernels::reference) return false;
+  const auto plain = [](const Tensor& t) {
+    return t.is_cpu() && t.scalar_type() == at::kFloat && t.is_contiguous();
+  };
+  const bool moments = std::all_of(slot.moments.begin(), slot.moments.end(),
+                                   [&](const auto& moment) { return plain(moment.second); });
+  return moments && plain(slot.value) && plain(gradient);
 }
 
 NamedTensors Optimizer::moments() const {

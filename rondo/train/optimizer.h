@@ -10,8 +10,9 @@ namespace rondo {
 class Optimizer {
  public:
   virtual ~Optimizer() = default;
-  // One update of every parameter that has a gradient; `step` counts from 1.
-  void step(int64_t step, double rate);
+  // One update of every parameter that has a gradient, which is multiplied with `scale` first (its
+  // own values stay); `step` counts from 1.
+  void step(int64_t step, double rate, double scale = 1.0);
 
   // Moments under "<kind>.<parameter>"; loading refuses tensors that do not fit.
   NamedTensors moments() const;
@@ -24,9 +25,18 @@ class Optimizer {
     bool decays = false;  // weight decay applies
     std::map<std::string, Tensor> moments;
   };
+  struct Step {
+    int64_t number = 1;
+    double rate = 0.0;
+    double scale = 1.0;
+  };
   Optimizer(const std::vector<std::pair<std::string, Tensor>>& parameters);
-  virtual void update(Slot& slot, const Tensor& gradient, int64_t step, double rate) = 0;
+  virtual void update(Slot& slot, const Tensor& gradient, const Step& step) = 0;
+  // After update() has seen every slot: what is quicker done for all of them at once.
+  virtual void finish(const Step& /*step*/) {}
   std::vector<Slot>& slots() { return slots_; }
+  // Whether our own kernels can work on these: fp32 on the CPU without gaps.
+  static bool is_plain(const Slot& slot, const Tensor& gradient);
 
  private:
   std::vector<Slot> slots_;

@@ -49,6 +49,10 @@ Tensor resize_positions(const Tensor& positions, const Shape& wanted, int64_t cl
 void start_weights(Network& network, const TrainConfig& train) {
   nn::initialize(network, static_cast<uint64_t>(train.seed));
   if (train.start.empty()) return;
+  if (train.start == "RUN") {
+    throw Error(ExitCode::bad_input, "train.start: this recipe begins with a trained network",
+                "--set train.start=RUN, a run folder or model file");
+  }
   const at::NoGradGuard no_grad;
   const TrainedFiles files = find_trained(train.start);
   const bool images = std::string_view(files.model.task()) == "image";

@@ -13,6 +13,8 @@
 #include "rondo/base/log.h"
 #include "rondo/base/progress.h"
 #include "rondo/base/random.h"
+#include "rondo/kernels/optimizer.h"
+#include "rondo/nn/kernel_choice.h"
 #include "rondo/nn/precision.h"
 #include "rondo/recurrence/stack.h"
 #include "rondo/train/optimizer.h"
@@ -188,11 +190,11 @@ class Trainer {
     const int64_t number = ++counters_.step;
     const auto [sum, count] = compute_gradients(task_, config_.train, number);
     const double mean = sum / static_cast<double>(std::max<int64_t>(count, 1));
-    const double norm = scale_gradients(count);
+    const auto [norm, factor] = scale_of_gradients(count);
     const double rate = learning_rate(config_.schedule, number, config_.train.steps);
     if (std::isfinite(mean) && std::isfinite(norm)) {
       counters_.in_a_row = 0;
-      optimizer_->step(number, rate);
+      optimizer_->step(number, rate, factor);
       update_average();
     } else {
       skip(mean, norm);
@@ -200,23 +202,30 @@ class Trainer {
     report(progress, mean, norm, rate);
   }
 
-  // Divides gradients by `count`, clips their joint norm, returns it as it was before clipping.
-  double scale_gradients(int64_t count) {
+  // The joint norm of the mean gradient over `count` losses, and what gradients are to be
+  // multiplied with so that they are that mean, clipped.
+  struct GradientScale {
+    double norm = 0;
+    double factor = 1;
+  };
+  GradientScale scale_of_gradients(int64_t count) const {
     const at::NoGradGuard no_grad;
-    const double scale = 1.0 / static_cast<double>(std::max<int64_t>(count, 1));
+    const bool fused = nn::kernels_in_use() == nn::Kernels::fused;
+    std::vector<kernels::Floats> parts;
     double squares = 0;
     for (const auto& item : task_.network().named_parameters()) {
-      Tensor g = item.value().grad();
-      if (g.defined()) squares += std::pow(g.mul_(scale).norm().item<double>(), 2);
-    }
-    const double norm = std::sqrt(squares);
-    if (config_.train.clip > 0.0 && norm > config_.train.clip) {
-      for (const auto& item : task_.network().named_parameters()) {
-        Tensor g = item.value().grad();
-        if (g.defined()) g.mul_(config_.train.clip / (norm + 1e-6));
+      const Tensor g = item.value().grad();
+      if (!g.defined()) continue;
+      if (fused && g.is_cpu() && g.scalar_type() == at::kFloat && g.is_contiguous()) {
+        parts.push_back({g.data_ptr<float>(), g.numel()});
+      } else {
+        squares += std::pow(g.norm().item<double>(), 2);
       }
     }
-    return norm;
+    const double mean = 1.0 / static_cast<double>(std::max<int64_t>(count, 1));
+    const double norm = mean * std::sqrt(squares + kernels::sum_of_squares(parts));
+    const bool clipped = config_.train.clip > 0.0 && norm > config_.train.clip;
+    return {norm, clipped ? mean * config_.train.clip / (norm + 1e-6) : mean};
   }
 
   void skip(double mean, double norm) {

@@ -47,8 +47,24 @@ TEST(Config, TheManualShowsTheKeysOfTrainingToo) {
   for (const char* section : {"train", "optimizer", "schedule"}) shown("language-model", section);
   shown("language-model", "data");
   shown("encoder-decoder", "data");
+  for (const char* section : {"data", "augment", "distill"}) {
+    shown("vision", section);
+    shown("pyramid", section);
+  }
+}
+
+TEST(Config, SectionsAreThoseOfTheTask) {
   expect_refusal(rondo({"config", "--kind", "vision", "--section", "food"}), ExitCode::usage,
-                 "food");
+                 "have no section 'food'\n  choose one of model, data, augment, distill, train");
+  for (const char* section : {"augment", "distill"}) {
+    expect_refusal(rondo({"config", "--kind", "language-model", "--section", section}),
+                   ExitCode::usage, "choose one of model, data, train, optimizer, schedule");
+  }
+  EXPECT_EQ(rondo_ok({"config", "--kind", "vision", "--section", "augment", "--json"})
+                .json()
+                .at(0)
+                .at("key"),
+            "augment.crop");
 }
 
 TEST(Config, NeedsAKindItKnows) {

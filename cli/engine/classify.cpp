@@ -1,0 +1,196 @@
+// rondo classify: paths in, one line an image out, in their order and in constant memory.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "cli/engine/lines.h"
+#include "cli/engine/session.h"
+#include "cli/verbs.h"
+#include "rondo/base/error.h"
+#include "rondo/base/log.h"
+#include "rondo/base/progress.h"
+#include "rondo/base/text.h"
+#include "rondo/decode/classifier.h"
+#include "rondo/image/image_list.h"
+#include "rondo/image/read_ahead.h"
+
+namespace rondo::cli {
+namespace {
+
+constexpr size_t kEntriesPerRow = 4;  // broken images that wait with a batch, at most so many times
+
+// Those of the command line, then those of the list as they arrive.
+class ImagePaths {
+ public:
+  explicit ImagePaths(const ClassifyOptions& options) : given_(list_images(options.paths)) {
+    if (!options.list.empty()) list_.emplace(options.list);
+    const bool known = !list_.has_value() || list_->total() > 0;
+    total_ = known ? static_cast<int64_t>(given_.size()) + (list_ ? list_->total() : 0) : 0;
+  }
+
+  // Up to `most`. With `wait` at least one, unless there are no more; else those that are there.
+  std::vector<std::string> take(size_t most, bool wait) {
+    std::vector<std::string> paths;
+    for (; next_ < given_.size() && paths.size() < most; ++next_) paths.push_back(given_[next_]);
+    while (list_.has_value() && paths.size() < most) {
+      const bool waits = wait && paths.empty();
+      const auto lines = waits ? list_->take(most) : list_->take_arrived(most - paths.size());
+      if (lines.empty()) break;
+      for (const std::string& line : lines) {
+        if (!line.empty()) paths.push_back(line);
+      }
+    }
+    return paths;
+  }
+
+  int64_t total() const { return total_; }  // 0: unknown
+
+ private:
+  std::vector<std::string> given_;
+  size_t next_ = 0;
+  std::optional<LineReader> list_;
+  int64_t total_ = 0;
+};
+
+ImageModel model_as_told(const ClassifyOptions& options) {
+  ImageModel model = load_image_model(options.run, options.loops);
+  if (!options.classes.empty()) model.names = read_names_for(model.config, options.classes);
+  ConfigTable table;
+  for (const std::string& assignment : options.set) table.set(assignment);
+  table.require_known("", {"augment"});
+  read_config(table, "augment", model.augment);
+  check_augment(model.augment, table.where("augment"));
+  return model;
+}
+
+class ClassifyRun {
+ public:
+  ClassifyRun(const ClassifyOptions& options, ImagePaths paths)
+      : options_(options),
+        paths_(std::move(paths)),
+        classifier_(model_as_told(options)),
+        augmenter_(classifier_.augment(), classifier_.side()),
+        ahead_(augmenter_, options.threads, 2 * options.batch + 2),
+        area_(static_cast<size_t>(3 * classifier_.side() * classifier_.side())) {}
+
+  void run() {
+    Progress progress("classify", paths_.total());
+    while (gather()) {
+      clear_progress_line();
+      answer();
+      seen_ += static_cast<int64_t>(entries_.size());
+      if (seen_ > options_.batch) progress.update(seen_);
+    }
+    if (seen_ > options_.batch) progress.finish();  // a few photographs need none
+    if (failed_ > 0) {
+      throw Error(ExitCode::bad_input, fmt::format("{} of {} images could not be read",
+                                                   with_commas(failed_), with_commas(seen_)));
+    }
+  }
+
+ private:
+  // An image of the batch; the readable ones have its rows, in turn.
+  struct Entry {
+    std::string path;
+    std::string error;
+  };
+
+  void ask(bool wait) {
+    if (ahead_.room() == 0) return;
+    for (std::string& path : paths_.take(static_cast<size_t>(ahead_.room()), wait)) {
+      ahead_.ask(std::move(path));
+    }
+  }
+
+  // Fills a batch with readable images: all passes through the network but the last have one size,
+  // so that its memory is used again. Whoever feeds a pipe slowly gets what is there answered.
+  bool gather() {
+    const auto batch = static_cast<size_t>(options_.batch);
+    entries_.clear();
+    rows_ = 0;
+    while (rows_ < batch && entries_.size() < kEntriesPerRow * batch) {
+      ask(/*wait=*/entries_.empty() && ahead_.waiting() == 0);
+      if (ahead_.waiting() == 0) break;
+      ahead_.take(image_);
+      if (image_.error.empty()) {
+        pixels_.resize(std::max(pixels_.size(), (rows_ + 1) * area_));
+        std::memcpy(pixels_.data() + rows_ * area_, image_.pixels.data(), area_ * sizeof(float));
+        ++rows_;
+      }
+      entries_.push_back({std::move(image_.path), image_.error});
+    }
+    return !entries_.empty();
+  }
+
+  void answer() {
+    std::vector<Prediction> predictions;
+    if (rows_ > 0) {
+      predictions = classifier_.classify(pixels_.data(), static_cast<int64_t>(rows_), options_.top);
+    }
+    size_t row = 0;
+    for (const Entry& entry : entries_) {
+      if (entry.error.empty()) {
+        print_prediction(entry.path, predictions[row++]);
+      } else {
+        ++failed_;
+        log_warn("{}", entry.error);
+        if (options_.json) print_json_line({{"path", entry.path}, {"error", entry.error}});
+      }
+    }
+    // A stream may be read by a person or program that waits for each line.
+    if (std::fflush(stdout) != 0) {
+      throw Error(ExitCode::io,
+                  fmt::format("standard output: cannot write: {}", std::strerror(errno)));
+    }
+  }
+
+  // Four decimals of a probability: more would differ with the batch an image came in.
+  void print_prediction(const std::string& path, const Prediction& prediction) const {
+    const ClassNames& names = classifier_.names();
+    nlohmann::json top = nlohmann::json::array();
+    std::string line = path;
+    for (const ClassProbability& c : prediction) {
+      const auto number = static_cast<size_t>(c.number);
+      if (options_.json) {
+        top.push_back({{"class", names.ids[number]},
+                       {"title", names.titles[number]},
+                       {"probability", c.probability}});
+      } else {
+        line += fmt::format("\t{} {:.2f}%", names.titles[number], 100.0 * c.probability);
+      }
+    }
+    options_.json ? print_json_line({{"path", path}, {"top", top}}) : fmt::print("{}\n", line);
+  }
+
+  // Paths need not be UTF-8.
+  static void print_json_line(const nlohmann::json& json) {
+    fmt::print("{}\n", json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+  }
+
+  const ClassifyOptions& options_;
+  ImagePaths paths_;
+  Classifier classifier_;
+  Augmenter augmenter_;
+  ImageReadAhead ahead_;
+  size_t area_;
+  PreparedImage image_;
+  std::vector<float> pixels_;  // [batch, 3, side, side]
+  size_t rows_ = 0;
+  std::vector<Entry> entries_;
+  int64_t seen_ = 0;
+  int64_t failed_ = 0;
+};
+
+}  // namespace
+}  // namespace rondo::cli
+
+void rondo_engine_classify(const rondo::cli::ClassifyOptions& options) {
+  using namespace rondo::cli;
+  ImagePaths paths(options);  // first: what is wrong with a path needs no network
+  start_engine(options.threads);
+  ClassifyRun(options, std::move(paths)).run();
+}

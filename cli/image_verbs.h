@@ -1,0 +1,10 @@
+// The verb for image networks: classify.
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+namespace rondo::cli {
+
+void add_image_verbs(CLI::App& app);
+
+}  // namespace rondo::cli

@@ -1,0 +1,138 @@
+// What the parts of the attention kernels share: how a problem is cut into tiles and pieces of
+// work, which tiles a mask hides, and each thread's scratch memory. Not for use outside.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdlib>
+#include <memory>
+#include <vector>
+
+#include "rondo/kernels/attention.h"
+
+namespace rondo::kernels {
+
+// Queries and keys of a tile. The scores of one, and the packed keys and values that meet in it,
+// fit into the first level of cache together.
+constexpr int64_t kTile = 64;
+
+constexpr int64_t tiles_in(int64_t count) { return (count + kTile - 1) / kTile; }
+
+enum class View : uint8_t { hidden, mixed, whole };
+
+// What each tile sees under the problem's mask, looked up once for all heads.
+class TileViews {
+ public:
+  TileViews(const AttentionProblem& problem, int threads);
+
+  View at(int64_t b, int64_t query_tile, int64_t key_tile) const {
+    if (views_.empty()) return View::whole;
+    return views_[static_cast<size_t>(b * batch_step_ + query_tile * row_step_ + key_tile)];
+  }
+
+ private:
+  std::vector<View> views_;  // [B or 1, query tiles or 1, key tiles]; empty without a mask
+  int64_t batch_step_ = 0;
+  int64_t row_step_ = 0;
+};
+
+// Query tiles [first, last) of head h of row b, against all keys.
+struct ForwardWork {
+  const AttentionProblem* problem = nullptr;
+  const TileViews* views = nullptr;
+  Sink out;
+  float* lse = nullptr;
+  int64_t b = 0;
+  int64_t h = 0;
+  int64_t first = 0;
+  int64_t last = 0;
+};
+
+// Key tiles [first, last) of head h of row b, against all queries. Key and value gradients of those
+// tiles come out whole. The query gradient does if these are all tiles; else its share goes to
+// `query_share` (share_size()), unscaled.
+struct BackwardWork {
+  const AttentionProblem* problem = nullptr;
+  const TileViews* views = nullptr;
+  const AttentionResult* result = nullptr;
+  const AttentionGradients* gradients = nullptr;
+  float* query_share = nullptr;
+  float* bias_sum = nullptr;       // [Tq, Tk], added to; may be null
+  double* factor_share = nullptr;  // written if the query gradient is
+  int64_t b = 0;
+  int64_t h = 0;
+  int64_t first = 0;
+  int64_t last = 0;
+};
+
+// Adds up shares of a query gradient in order and writes it.
+struct QueryGradientWork {
+  const AttentionProblem* problem = nullptr;
+  const AttentionGradients* gradients = nullptr;
+  const float* shares = nullptr;  // [count, share_size()]
+  int64_t count = 0;
+  double* factor_share = nullptr;
+  int64_t b = 0;
+  int64_t h = 0;
+};
+
+// The kernels as compiled for one kind of CPU and data.
+struct AttentionKernels {
+  void (*forward)(const ForwardWork& work);
+  void (*backward)(const BackwardWork& work);
+  void (*query_gradient)(const QueryGradientWork& work);
+};
+const AttentionKernels& attention_kernels(Element element);
+
+// Rows of fp32 scratch are padded to whole vectors of the widest kind.
+constexpr int64_t kPadding = 16;
+constexpr int64_t padded(int64_t count) { return (count + kPadding - 1) / kPadding * kPadding; }
+
+// Floats of a share of a query gradient: [Tq, padded d], and rows that products may scribble over.
+inline int64_t share_size(const AttentionProblem& problem) {
+  return padded(problem.queries) * padded(problem.width);
+}
+
+// Hands out parts of one stretch of memory; without a stretch it only counts.
+class Carver {
+ public:
+  explicit Carver(float* memory = nullptr) : memory_(memory) {}
+  float* take(int64_t floats) {
+    float* part = memory_ == nullptr ? nullptr : memory_ + taken_;
+    taken_ += padded(floats);
+    return part;
+  }
+  int64_t taken() const { return taken_; }
+
+ private:
+  float* memory_;
+  int64_t taken_ = 0;
+};
+
+// This thread's scratch memory, kept between calls: fresh pages would cost more than small problems
+// do. What only long sequences need is given back.
+class Scratch {
+ public:
+  explicit Scratch(int64_t floats);
+  ~Scratch();
+  Scratch(const Scratch&) = delete;
+  Scratch& operator=(const Scratch&) = delete;
+  float* memory() const { return memory_; }
+
+ private:
+  float* memory_;
+};
+
+template <class T>
+const T* row_of(const Source& source, int64_t b, int64_t h, int64_t row) {
+  const Strides& s = source.strides;
+  return static_cast<const T*>(source.data) + b * s.batch + h * s.head + row * s.row;
+}
+
+template <class T>
+T* row_of(const Sink& sink, int64_t b, int64_t h, int64_t row) {
+  const Strides& s = sink.strides;
+  return static_cast<T*>(sink.data) + b * s.batch + h * s.head + row * s.row;
+}
+
+}  // namespace rondo::kernels

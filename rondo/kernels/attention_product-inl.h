@@ -1,0 +1,304 @@
+// Small matrix products, held in registers: the multiplications of attention, for one kind of CPU.
+// Included once per kind (Highway's foreach_target).
+#if defined(RONDO_KERNELS_ATTENTION_PRODUCT_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef RONDO_KERNELS_ATTENTION_PRODUCT_INL_H_
+#undef RONDO_KERNELS_ATTENTION_PRODUCT_INL_H_
+#else
+#define RONDO_KERNELS_ATTENTION_PRODUCT_INL_H_
+#endif
+
+#include <hwy/highway.h>
+
+#include <cstdint>
+#include <type_traits>
+
+// Highway 1.0.3 knows AVX-512, but neither its BF16 part nor the tile registers (AMX). Compilers
+// use those only where they are told to by name, so all AVX-512 code may be compiled with them, and
+// what names them (Bf16Math, AmxMath) is run only where the CPU has them.
+#undef RONDO_BEFORE_KERNELS
+#undef RONDO_HAVE_BF16
+#if HWY_TARGET == HWY_AVX3
+#define RONDO_HAVE_BF16 1
+#define RONDO_BEFORE_KERNELS()                                        \
+  HWY_PUSH_ATTRIBUTES(HWY_TARGET_STR ",avx512bf16,amx-tile,amx-bf16") \
+  static_assert(true, "For requiring a trailing semicolon")
+#else
+#define RONDO_HAVE_BF16 0
+#define RONDO_BEFORE_KERNELS() HWY_BEFORE_NAMESPACE()
+#endif
+
+#undef RONDO_UNROLL
+#if defined(__clang__)
+#define RONDO_UNROLL _Pragma("clang loop unroll(full)")
+#else
+#define RONDO_UNROLL _Pragma("GCC unroll 16")
+#endif
+
+RONDO_BEFORE_KERNELS();
+namespace rondo::kernels::HWY_NAMESPACE {
+
+namespace hn = hwy::HWY_NAMESPACE;
+using Floats = hn::ScalableTag<float>;
+using FloatVector = hn::Vec<Floats>;
+constexpr int64_t kLanes = HWY_LANES(float);
+
+constexpr int64_t round_up(int64_t count, int64_t step) { return (count + step - 1) / step * step; }
+
+// Products are sums over units of 32 bits: one fp32 number, or a pair of bf16 numbers next to each
+// other in the direction of the sum. Both are laid out, loaded and broadcast alike.
+struct Fp32Math {
+  static constexpr int64_t kPerUnit = 1;
+  static constexpr int64_t kUnitStep = 1;         // sums go over multiples of so many units
+  static constexpr int64_t kRowStep = 1;          // and there are multiples of so many rows
+  static constexpr int64_t kColumnStep = kLanes;  // and of so many keys in a tile of scores
+  static HWY_INLINE FloatVector add_product(FloatVector sum, FloatVector a, FloatVector b) {
+    return hn::MulAdd(a, b, sum);
+  }
+};
+
+#if RONDO_HAVE_BF16
+struct Bf16Math {
+  static constexpr int64_t kPerUnit = 2;
+  static constexpr int64_t kUnitStep = 1;
+  static constexpr int64_t kRowStep = 1;
+  static constexpr int64_t kColumnStep = 2 * kLanes;
+  static HWY_INLINE FloatVector add_product(FloatVector sum, FloatVector a, FloatVector b) {
+    return FloatVector{_mm512_dpbf16_ps(sum.raw, (__m512bh)a.raw, (__m512bh)b.raw)};
+  }
+};
+
+// Tile registers: 16 rows of 16 units each.
+struct AmxMath {
+  static constexpr int64_t kPerUnit = 2;
+  static constexpr int64_t kUnitStep = 16;
+  static constexpr int64_t kRowStep = 16;
+  static constexpr int64_t kColumnStep = 2 * kLanes;
+};
+#endif
+
+// Numbers as units, up to a whole step.
+template <class Math>
+constexpr int64_t units(int64_t numbers) {
+  return round_up((numbers + Math::kPerUnit - 1) / Math::kPerUnit, Math::kUnitStep);
+}
+
+// The left side of a product: unit (m, k) is at data[m · step + k], or, turned, at
+// data[k · step + m].
+struct Left {
+  const float* data = nullptr;
+  int64_t step = 0;
+};
+
+// The right side [K, N units], and the result [M, N]: N whole vectors, `step` floats between rows.
+struct Right {
+  const float* data = nullptr;
+  int64_t step = 0;
+};
+struct Product {
+  float* data = nullptr;
+  int64_t step = 0;
+  bool add = false;  // to what is there
+};
+
+// What must be done before the first product of a piece of work, and undone after the last.
+template <class Math>
+struct Ready {};
+
+#if RONDO_HAVE_BF16
+template <>
+struct Ready<AmxMath> {
+  struct Shapes {  // as the CPU reads it
+    uint8_t palette = 1;
+    uint8_t start = 0;
+    uint8_t reserved[14] = {};
+    uint16_t row_bytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};
+    uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
+  };
+  Ready() {
+    alignas(64) const Shapes shapes;
+    _tile_loadconfig(&shapes);
+  }
+  ~Ready() { _tile_release(); }
+  Ready(const Ready&) = delete;
+  Ready& operator=(const Ready&) = delete;
+};
+
+// 32 (or 16) rows by 32 (or 16) columns stay in tile registers 0 to 3.
+template <bool kTwoRows, bool kTwoColumns>
+HWY_INLINE void amx_block(const Left& left, const Right& right, int64_t count, const Product& to) {
+  const int64_t a_step = left.step * 4;
+  const int64_t b_step = right.step * 4;
+  const int64_t c_step = to.step * 4;
+  float* below = to.data + 16 * to.step;
+  if (to.add) {
+    _tile_loadd(0, to.data, c_step);
+    if (kTwoColumns) _tile_loadd(1, to.data + 16, c_step);
+    if (kTwoRows) _tile_loadd(2, below, c_step);
+    if (kTwoRows && kTwoColumns) _tile_loadd(3, below + 16, c_step);
+  } else {
+    _tile_zero(0);
+    _tile_zero(1);
+    _tile_zero(2);
+    _tile_zero(3);
+  }
+  for (int64_t k = 0; k < count; k += 16) {
+    const float* b = right.data + k * right.step;
+    _tile_loadd(4, left.data + k, a_step);
+    _tile_loadd(6, b, b_step);
+    _tile_dpbf16ps(0, 4, 6);
+    if (kTwoColumns) {
+      _tile_loadd(7, b + 16, b_step);
+      _tile_dpbf16ps(1, 4, 7);
+    }
+    if (kTwoRows) {
+      _tile_loadd(5, left.data + 16 * left.step + k, a_step);
+      _tile_dpbf16ps(2, 5, 6);
+      if (kTwoColumns) _tile_dpbf16ps(3, 5, 7);
+    }
+  }
+  _tile_stored(0, to.data, c_step);
+  if (kTwoColumns) _tile_stored(1, to.data + 16, c_step);
+  if (kTwoRows) _tile_stored(2, below, c_step);
+  if (kTwoRows && kTwoColumns) _tile_stored(3, below + 16, c_step);
+}
+
+// Rows are computed up to a multiple of 16, for which there must be memory.
+HWY_INLINE void amx_product(Left left, const Right& right, int64_t rows, int64_t columns,
+                            int64_t count, Product to) {
+  for (int64_t m = 0; m < rows; m += 32) {
+    Right part = right;
+    Product at = to;
+    const bool two_rows = m + 16 < rows;
+    for (int64_t n = 0; n < columns; n += 32) {
+      const bool two_columns = n + 16 < columns;
+      if (two_rows && two_columns) {
+        amx_block<true, true>(left, part, count, at);
+      } else if (two_rows) {
+        amx_block<true, false>(left, part, count, at);
+      } else if (two_columns) {
+        amx_block<false, true>(left, part, count, at);
+      } else {
+        amx_block<false, false>(left, part, count, at);
+      }
+      part.data += 32;
+      at.data += 32;
+    }
+    left.data += 32 * left.step;
+    to.data += 32 * to.step;
+  }
+}
+#endif
+
+// kRows × kVectors vectors of sums stay in registers.
+template <class Math, int kRows, int kVectors, bool kTurned>
+HWY_NOINLINE void product_block(const Left& left, const Right& right, int64_t count,
+                                const Product& to) {
+  constexpr Floats d;
+  FloatVector sums[kRows][kVectors];
+  RONDO_UNROLL
+  for (int m = 0; m < kRows; ++m) {
+    RONDO_UNROLL
+    for (int v = 0; v < kVectors; ++v) sums[m][v] = hn::Zero(d);
+  }
+  const float* a = left.data;
+  const float* b = right.data;
+  const int64_t step = left.step;
+  for (int64_t k = 0; k < count; ++k) {
+    FloatVector columns[kVectors];
+    RONDO_UNROLL
+    for (int v = 0; v < kVectors; ++v) columns[v] = hn::Load(d, b + v * kLanes);
+    RONDO_UNROLL
+    for (int m = 0; m < kRows; ++m) {
+      const FloatVector x = hn::Set(d, kTurned ? a[m] : a[m * step]);
+      RONDO_UNROLL
+      for (int v = 0; v < kVectors; ++v) {
+        sums[m][v] = Math::add_product(sums[m][v], x, columns[v]);
+      }
+    }
+    a += kTurned ? step : 1;
+    b += right.step;
+  }
+  RONDO_UNROLL
+  for (int m = 0; m < kRows; ++m) {
+    RONDO_UNROLL
+    for (int v = 0; v < kVectors; ++v) {
+      float* c = to.data + m * to.step + v * kLanes;
+      hn::Store(to.add ? hn::Add(hn::Load(d, c), sums[m][v]) : sums[m][v], d, c);
+    }
+  }
+}
+
+// As many rows as registers allow: 32 of them with AVX-512, else 16.
+#if HWY_TARGET == HWY_AVX3
+constexpr int kMostVectors = 4;
+constexpr int most_rows(int vectors) { return vectors == 4 ? 6 : vectors == 3 ? 8 : 12; }
+#else
+constexpr int kMostVectors = 2;
+constexpr int most_rows(int vectors) { return vectors == 2 ? 6 : 12; }
+#endif
+
+template <class Math, int kRows, int kVectors, bool kTurned>
+HWY_INLINE void product_rows(Left& left, const Right& right, int64_t count, Product& to,
+                             int64_t& rows) {
+  for (; rows >= kRows; rows -= kRows) {
+    product_block<Math, kRows, kVectors, kTurned>(left, right, count, to);
+    left.data += kRows * (kTurned ? 1 : left.step);
+    to.data += kRows * to.step;
+  }
+}
+
+template <class Math, int kVectors, bool kTurned>
+void product_columns(Left left, const Right& right, int64_t rows, int64_t count, Product to) {
+  product_rows<Math, most_rows(kVectors), kVectors, kTurned>(left, right, count, to, rows);
+  product_rows<Math, 4, kVectors, kTurned>(left, right, count, to, rows);
+  product_rows<Math, 2, kVectors, kTurned>(left, right, count, to, rows);
+  product_rows<Math, 1, kVectors, kTurned>(left, right, count, to, rows);
+}
+
+template <class Math, bool kTurned>
+HWY_INLINE void vector_product(const Left& left, Right right, int64_t rows, int64_t columns,
+                               int64_t count, Product to) {
+  for (int64_t vectors = columns / kLanes; vectors > 0;) {
+    int64_t now = vectors < kMostVectors ? vectors : kMostVectors;
+    switch (now) {
+#if HWY_TARGET == HWY_AVX3
+      case 4:
+        product_columns<Math, 4, kTurned>(left, right, rows, count, to);
+        break;
+      case 3:
+        product_columns<Math, 3, kTurned>(left, right, rows, count, to);
+        break;
+#endif
+      case 2:
+        product_columns<Math, 2, kTurned>(left, right, rows, count, to);
+        break;
+      default:
+        product_columns<Math, 1, kTurned>(left, right, rows, count, to);
+    }
+    vectors -= now;
+    right.data += now * kLanes;
+    to.data += now * kLanes;
+  }
+}
+
+// to [rows, columns] = left [rows, count units] · right [count units, columns]; columns are whole
+// vectors.
+template <class Math, bool kTurned>
+HWY_NOINLINE void product(const Left& left, const Right& right, int64_t rows, int64_t columns,
+                          int64_t count, const Product& to) {
+#if RONDO_HAVE_BF16
+  if constexpr (std::is_same_v<Math, AmxMath>) {
+    static_assert(!kTurned, "tile registers are loaded by rows");
+    amx_product(left, right, rows, columns, count, to);
+  } else {
+    vector_product<Math, kTurned>(left, right, rows, columns, count, to);
+  }
+#else
+  vector_product<Math, kTurned>(left, right, rows, columns, count, to);
+#endif
+}
+
+}  // namespace rondo::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // RONDO_KERNELS_ATTENTION_PRODUCT_INL_H_

@@ -1,0 +1,31 @@
+// Matrix products by oneDNN's gemm, called directly: no descriptor, no dispatch, no copy, which
+// counts for the many small products of a network; in bf16 it also uses AMX tiles where the CPU has
+// them. No torch here.
+#pragma once
+
+#include <cstdint>
+
+namespace rondo::kernels {
+
+// c [m, n] = op(a) [m, k] · op(b) [k, n] + beta · c, all contiguous and row-major; a transposed
+// operand lies in memory as its transpose does.
+struct Product {
+  bool transpose_a = false;
+  bool transpose_b = false;
+  int64_t m = 0;
+  int64_t n = 0;
+  int64_t k = 0;
+  float beta = 0.0F;
+};
+
+// Whether this build has oneDNN. Without it the others must not be called.
+bool has_gemm();
+void gemm(const Product& product, const float* a, const float* b, float* c);
+// a and b in bf16, products summed in fp32.
+void gemm(const Product& product, const uint16_t* a, const uint16_t* b, float* c);
+
+// Must run before oneDNN's first use in the process: asks the kernel for AMX tiles, and keeps oneDNN
+// from them if they are refused (it would die of it).
+void prepare_tiles();
+
+}  // namespace rondo::kernels

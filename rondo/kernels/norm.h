@@ -1,0 +1,38 @@
+// Layer norm and RMS norm of rows, fp32 or bf16 in, fp32 or bf16 out, statistics in fp32. Backwards
+// one pass gives the gradient of the input and sums for the weights, which are cut into the same
+// pieces whatever the number of threads. No torch here.
+#pragma once
+
+#include <cstdint>
+
+#include "rondo/kernels/vector_math.h"
+
+namespace rondo::kernels {
+
+// Rows [rows, width]. Layer norm: y = (x - mean) / √(variance + ε) · weight + bias. RMS norm (no
+// bias): y = x / √(mean of x² + ε) · weight.
+struct NormShape {
+  int64_t rows = 0;
+  int64_t width = 0;
+  double epsilon = 0.0;
+  bool centred = true;  // layer norm
+};
+
+// Of every row, for the gradient: its mean (0 for RMS norm) and the factor that it is scaled with.
+struct NormStatistics {
+  float* mean = nullptr;
+  float* factor = nullptr;
+};
+
+// `bias` may be null.
+template <class In, class Out>
+void norm(const NormShape& shape, const In* x, const float* weight, const float* bias, Out* y,
+          const NormStatistics& statistics);
+
+// From the gradient of y that of x and, where not null, of weight and bias [width].
+template <class In, class Out>
+void norm_gradient(const NormShape& shape, const In* x, const float* weight,
+                   const NormStatistics& statistics, const Out* y_gradient, In* x_gradient,
+                   float* weight_gradient, float* bias_gradient);
+
+}  // namespace rondo::kernels

@@ -1,0 +1,174 @@
+// Norms and activations with their gradients. Backwards they read their input again; besides it
+// only two numbers per row of a norm are kept.
+#include "rondo/nn/fused_ops.h"
+
+#include <torch/csrc/autograd/custom_function.h>
+
+#include "rondo/kernels/activation.h"
+#include "rondo/kernels/norm.h"
+#include "rondo/nn/kernel_choice.h"
+
+namespace rondo::nn {
+namespace {
+
+using kernels::Bf16;
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+template <class Number>
+Number* numbers_of(const Tensor& t) {
+  return static_cast<Number*>(t.data_ptr());
+}
+
+float* floats_or_null(const Tensor& t) { return t.defined() ? t.data_ptr<float>() : nullptr; }
+
+bool is_fp32(const Tensor& t) { return t.scalar_type() == at::kFloat; }
+
+int64_t row_count(const Tensor& x) { return x.numel() / std::max<int64_t>(1, x.size(-1)); }
+
+// Statistics of rows, as one tensor [2, rows].
+kernels::NormStatistics statistics_in(const Tensor& t) {
+  return {t.data_ptr<float>(), t.data_ptr<float>() + t.size(1)};
+}
+
+kernels::NormShape norm_shape(const Tensor& x, double epsilon, bool centred) {
+  return {row_count(x), x.size(-1), epsilon, centred};
+}
+
+// y and the rows' statistics.
+std::pair<Tensor, Tensor> run_norm(const Tensor& x, const Tensor& weight, const Tensor& bias,
+                                   const FusedNorm& how) {
+  const kernels::NormShape shape = norm_shape(x, how.epsilon, how.centred);
+  const Tensor y = at::empty(x.sizes(), how.result);
+  const Tensor kept = at::empty({2, shape.rows}, at::kFloat);
+  const auto run = [&](auto* in, auto* out) {
+    kernels::norm(shape, in, weight.data_ptr<float>(), floats_or_null(bias), out,
+                  statistics_in(kept));
+  };
+  if (is_fp32(x)) {
+    is_fp32(y) ? run(numbers_of<const float>(x), numbers_of<float>(y))
+               : run(numbers_of<const float>(x), numbers_of<Bf16>(y));
+  } else {
+    is_fp32(y) ? run(numbers_of<const Bf16>(x), numbers_of<float>(y))
+               : run(numbers_of<const Bf16>(x), numbers_of<Bf16>(y));
+  }
+  return {y, kept};
+}
+
+class NormFunction : public torch::autograd::Function<NormFunction> {
+ public:
+  static Tensor forward(AutogradContext* context, const Tensor& x, const Tensor& weight,
+                        const c10::optional<Tensor>& bias, const FusedNorm& how) {
+    const auto [y, kept] = run_norm(x, weight, bias.value_or(Tensor()), how);
+    context->save_for_backward({x, weight, kept});
+    context->saved_data["epsilon"] = how.epsilon;
+    context->saved_data["centred"] = how.centred;
+    context->saved_data["biased"] = bias.has_value();
+    return y;
+  }
+
+  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    const variable_list saved = context->get_saved_variables();
+    const Tensor& x = saved[0];
+    const Tensor& weight = saved[1];
+    const kernels::NormShape shape = norm_shape(x, context->saved_data["epsilon"].toDouble(),
+                                                context->saved_data["centred"].toBool());
+    const Tensor dy = gradients[0].contiguous();
+    const Tensor dx = at::empty_like(x);
+    const Tensor dw = at::empty_like(weight);
+    const Tensor db = context->saved_data["biased"].toBool() ? at::empty_like(weight) : Tensor();
+    const auto run = [&](auto* in, auto* out_gradient, auto* in_gradient) {
+      kernels::norm_gradient(shape, in, weight.data_ptr<float>(), statistics_in(saved[2]),
+                             out_gradient, in_gradient, dw.data_ptr<float>(), floats_or_null(db));
+    };
+    if (is_fp32(x)) {
+      is_fp32(dy)
+          ? run(numbers_of<const float>(x), numbers_of<const float>(dy), numbers_of<float>(dx))
+          : run(numbers_of<const float>(x), numbers_of<const Bf16>(dy), numbers_of<float>(dx));
+    } else {
+      is_fp32(dy)
+          ? run(numbers_of<const Bf16>(x), numbers_of<const float>(dy), numbers_of<Bf16>(dx))
+          : run(numbers_of<const Bf16>(x), numbers_of<const Bf16>(dy), numbers_of<Bf16>(dx));
+    }
+    return {dx, dw, db, Tensor()};
+  }
+};
+
+kernels::ActivationShape activation_shape(const Tensor& x, bool gelu) {
+  return {row_count(x), x.size(-1), gelu ? kernels::Curve::gelu : kernels::Curve::relu};
+}
+
+Tensor run_activation(const Tensor& x, const Tensor& bias, bool gelu) {
+  const Tensor y = at::empty_like(x);
+  const auto shape = activation_shape(x, gelu);
+  if (is_fp32(x)) {
+    kernels::activate(shape, numbers_of<const float>(x), floats_or_null(bias),
+                      numbers_of<float>(y));
+  } else {
+    kernels::activate(shape, numbers_of<const Bf16>(x), floats_or_null(bias), numbers_of<Bf16>(y));
+  }
+  return y;
+}
+
+class ActivationFunction : public torch::autograd::Function<ActivationFunction> {
+ public:
+  static Tensor forward(AutogradContext* context, const Tensor& x,
+                        const c10::optional<Tensor>& bias, bool gelu) {
+    variable_list kept = {x};
+    if (bias.has_value()) kept.push_back(*bias);
+    context->save_for_backward(kept);
+    context->saved_data["gelu"] = gelu;
+    return run_activation(x, bias.value_or(Tensor()), gelu);
+  }
+
+  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    const variable_list saved = context->get_saved_variables();
+    const Tensor& x = saved[0];
+    const Tensor bias = saved.size() > 1 ? saved[1] : Tensor();
+    const auto shape = activation_shape(x, context->saved_data["gelu"].toBool());
+    const Tensor dy = gradients[0].to(x.scalar_type()).contiguous();
+    const Tensor dx = at::empty_like(x);
+    const Tensor db = bias.defined() ? at::empty_like(bias) : Tensor();
+    if (is_fp32(x)) {
+      kernels::activate_gradient(shape, numbers_of<const float>(x), floats_or_null(bias),
+                                 numbers_of<const float>(dy), numbers_of<float>(dx),
+                                 floats_or_null(db));
+    } else {
+      kernels::activate_gradient(shape, numbers_of<const Bf16>(x), floats_or_null(bias),
+                                 numbers_of<const Bf16>(dy), numbers_of<Bf16>(dx),
+                                 floats_or_null(db));
+    }
+    return {dx, db, Tensor()};
+  }
+};
+
+bool wants_gradient(const Tensor& t) {
+  return t.defined() && t.requires_grad() && at::GradMode::is_enabled();
+}
+
+c10::optional<Tensor> if_defined(const Tensor& t) {
+  return t.defined() ? c10::optional<Tensor>(t) : c10::nullopt;
+}
+
+}  // namespace
+
+bool kernels_take(const Tensor& x) {
+  return kernels_in_use() == Kernels::fused && x.is_cpu() && x.dim() > 0 && x.numel() > 0 &&
+         (x.scalar_type() == at::kFloat || x.scalar_type() == at::kBFloat16);
+}
+
+Tensor fused_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, const FusedNorm& how) {
+  const Tensor in = x.contiguous();
+  if (!wants_gradient(x) && !wants_gradient(weight) && !wants_gradient(bias)) {
+    return run_norm(in, weight, bias, how).first;  // a node of the graph would cost more than this
+  }
+  return NormFunction::apply(in, weight, if_defined(bias), how);
+}
+
+Tensor fused_activation(const Tensor& x, const Tensor& bias, bool gelu) {
+  const Tensor in = x.contiguous();
+  if (!wants_gradient(x) && !wants_gradient(bias)) return run_activation(in, bias, gelu);
+  return ActivationFunction::apply(in, if_defined(bias), gelu);
+}
+
+}  // namespace rondo::nn

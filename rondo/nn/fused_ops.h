@@ -1,0 +1,23 @@
+// Norms and activations by our own kernels, with their gradients: what ops.h calls where they can
+// work (CPU, fp32 or bf16).
+#pragma once
+
+#include "rondo/nn/torch.h"
+
+namespace rondo::nn {
+
+// Whether our kernels are chosen (kernel_choice.h) and can read and write `x`.
+bool kernels_take(const Tensor& x);
+
+struct FusedNorm {
+  double epsilon = 0.0;
+  bool centred = true;  // layer norm; else RMS norm
+  at::ScalarType result = at::kFloat;
+};
+// Over the last dimension; `weight` and `bias` (may be undefined) are fp32 vectors.
+Tensor fused_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, const FusedNorm& how);
+
+// GELU (exact) or ReLU of x + bias, over the last dimension; `bias` fp32, may be undefined.
+Tensor fused_activation(const Tensor& x, const Tensor& bias, bool gelu);
+
+}  // namespace rondo::nn

@@ -1,0 +1,17 @@
+// Cross-entropy as an operation with a gradient: our kernel where it can work (CPU, fp32 or bf16
+// logits), torch's own operations elsewhere and for comparison (kernel_choice.h).
+#pragma once
+
+#include "rondo/nn/torch.h"
+
+namespace rondo::nn {
+
+// Sum over rows of logits [N, V] of (1 - ε)·(-log p[label]) + ε · mean over V of -log p; rows whose
+// label [N] is negative count for nothing. bf16 logits are summed in fp32; the result is never
+// bf16.
+Tensor cross_entropy_sum(const Tensor& logits, const Tensor& labels, double smoothing);
+
+// Sum over rows of -Σ targets · log softmax(logits), both [N, V].
+Tensor soft_cross_entropy(const Tensor& logits, const Tensor& targets);
+
+}  // namespace rondo::nn

@@ -1,0 +1,124 @@
+// Linear maps by oneDNN's gemm against products in double, forwards and backwards.
+#include <gtest/gtest.h>
+
+#include "rondo/kernels/gemm.h"
+#include "rondo/nn/fused_linear.h"
+#include "rondo/nn/kernel_choice.h"
+#include "rondo/nn/module.h"
+#include "rondo/nn/ops.h"
+#include "rondo/nn/precision.h"
+#include "tests/support/expect.h"
+
+namespace rondo {
+namespace {
+
+struct LinearCase {
+  Shape x;
+  int64_t out;
+  bool bias;
+};
+
+const LinearCase kLinearCases[] = {
+    {{1, 1}, 1, false},    {{3, 7}, 5, true},        {{2, 9, 16}, 33, true},
+    {{64, 64}, 64, false}, {{4, 31, 130}, 257, true}, {{5, 300}, 300, true},
+    {{1, 256}, 1024, true}, {{2, 3, 5, 17}, 19, false}, {{0, 8}, 4, true},
+};
+
+Tensor drawn_for_linear(const Shape& shape, const char* purpose) {
+  return at::randn(shape, nn::counter_generator(9, purpose));
+}
+
+// Largest difference relative to the largest value.
+double linear_apart(const Tensor& a, const Tensor& b) {
+  if (a.numel() == 0) return 0.0;
+  const Tensor wide = b.to(at::kDouble);
+  const double most = std::max(1e-6, wide.abs().max().item<double>());
+  return (a.to(at::kDouble) - wide).abs().max().item<double>() / most;
+}
+
+struct LinearPass {
+  Tensor y, dx, dw, db;
+};
+
+LinearPass pass_linear(const LinearCase& c, at::ScalarType type, bool mixed) {
+  const nn::MixedPrecision precision(mixed);
+  Tensor x = drawn_for_linear(c.x, "x").to(type).requires_grad_();
+  Tensor w = drawn_for_linear({c.out, c.x.back()}, "w").to(type).requires_grad_();
+  Tensor b;
+  if (c.bias) b = drawn_for_linear({c.out}, "b").to(type).requires_grad_();
+  const Tensor y = nn::linear(x, w, b, Scope());
+  (y * drawn_for_linear(y.sizes().vec(), "dy")).sum().backward();
+  return {y.detach(), x.grad(), w.grad(), c.bias ? b.grad() : Tensor()};
+}
+
+void expect_same_pass(const LinearPass& got, const LinearPass& wanted, double tolerance) {
+  EXPECT_LE(linear_apart(got.y, wanted.y), tolerance);
+  EXPECT_LE(linear_apart(got.dx, wanted.dx), tolerance);
+  EXPECT_LE(linear_apart(got.dw, wanted.dw), tolerance);
+  ASSERT_EQ(got.db.defined(), wanted.db.defined());
+  if (got.db.defined()) {
+    EXPECT_LE(linear_apart(got.db, wanted.db), tolerance);
+  }
+}
+
+TEST(FusedLinear, EqualsProductsInDouble) {
+  for (const LinearCase& c : kLinearCases) {
+    SCOPED_TRACE(c.out);
+    expect_same_pass(pass_linear(c, at::kFloat, false), pass_linear(c, at::kDouble, false), 2e-6);
+  }
+}
+
+TEST(FusedLinear, Bf16IsCloseAndGivesFp32) {
+  if (!nn::cpu_has_bf16()) GTEST_SKIP() << "this CPU does not multiply bf16";
+  for (const LinearCase& c : kLinearCases) {
+    SCOPED_TRACE(c.out);
+    const LinearPass got = pass_linear(c, at::kFloat, true);
+    EXPECT_EQ(got.y.scalar_type(), at::kFloat);
+    EXPECT_EQ(got.dw.scalar_type(), at::kFloat);
+    expect_same_pass(got, pass_linear(c, at::kDouble, false), 2e-2);
+  }
+}
+
+TEST(FusedLinear, Bf16EqualsRoundedFactors) {
+  if (!nn::cpu_has_bf16()) GTEST_SKIP() << "this CPU does not multiply bf16";
+  for (const LinearCase& c : kLinearCases) {
+    SCOPED_TRACE(c.out);
+    const Tensor got = pass_linear(c, at::kFloat, true).y;
+    nn::use_kernels(nn::Kernels::reference);
+    const Tensor plain = pass_linear(c, at::kFloat, true).y;
+    nn::use_kernels(nn::Kernels::fused);
+    EXPECT_LE(linear_apart(got, plain), 1e-5);
+  }
+}
+
+TEST(FusedLinear, LeavesItsInputsAlone) {
+  for (const int64_t rows : {1, 2}) {
+    const Tensor x = drawn_for_linear({rows, 8}, "x");
+    const Tensor w = drawn_for_linear({16, 8}, "w");
+    const Tensor b = drawn_for_linear({16}, "b");
+    const Tensor before = b.clone();
+    const Tensor first = nn::linear(x, w, b, Scope());
+    test::expect_identical(b, before, "bias");
+    test::expect_identical(nn::linear(x, w, b, Scope()), first, "the same again");
+  }
+}
+
+TEST(FusedLinear, IsUsed) {
+  const Tensor x = at::ones({2, 3});
+  EXPECT_EQ(nn::linear_is_fused(x, at::ones({4, 3})), kernels::has_gemm());
+  EXPECT_FALSE(nn::linear_is_fused(x.to(at::kDouble), at::ones({4, 3}, at::kDouble)));
+  nn::use_kernels(nn::Kernels::reference);
+  EXPECT_FALSE(nn::linear_is_fused(x, at::ones({4, 3})));
+  nn::use_kernels(nn::Kernels::fused);
+}
+
+TEST(FusedLinear, MatmulWithAMatrixGoesTheSameWay) {
+  const Tensor a = drawn_for_linear({3, 5, 12}, "a");
+  const Tensor b = drawn_for_linear({12, 7}, "b");
+  EXPECT_LE(linear_apart(nn::matmul(a, b, Scope()),
+                         at::matmul(a.to(at::kDouble), b.to(at::kDouble))),
+            2e-6);
+}
+
+}  // namespace
+}  // namespace rondo

@@ -139,17 +139,10 @@ TEST(TrainVerb, SaysWhereAConfigurationIsWrong) {
   EXPECT_FALSE(std::filesystem::exists(t.file("run")));
 }
 
-TEST(TrainVerb, KindsOfModelsItCannotTrainAreSaid) {
-  const Trainee t;
-  spill(t.file("image.toml"), "[model]\nbase = \"sret/t\"\n");
-  expect_refusal(rondo({"train", t.file("image.toml"), "-o", t.file("run")}), ExitCode::bad_input,
-                 "models of kind pyramid cannot be trained by this version");
-}
-
 TEST(TrainVerb, EndsWithFiveWhenItDiverges) {
-  const Trainee t("adafactor");
-  const Result result = rondo(t.command("run", {"--set", "schedule.rate=1000", "--set",
-                                                "train.clip=0", "--set", "optimizer.beta1=0"}));
+  const Trainee t("adamw");
+  // Weights that had no gradient are 0 / 0 then.
+  const Result result = rondo(t.command("run", {"--set", "optimizer.epsilon=0"}));
   expect_refusal_after_log(result, ExitCode::diverged,
                            "training diverged: 5 losses in a row were not finite");
 }

@@ -4,9 +4,9 @@
 #pragma once
 
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
-#define RONDO_CLONES                                                                      \
-  __attribute__((target_clones("arch=sapphirerapids", "arch=icelake-server",              \
-                               "arch=x86-64-v4", "avx2", "default")))
+#define RONDO_CLONES                                                                           \
+  __attribute__((target_clones("arch=sapphirerapids", "arch=icelake-server", "arch=x86-64-v4", \
+                               "avx2", "default")))
 #else
 #define RONDO_CLONES
 #endif

@@ -52,8 +52,8 @@ class FusedLinear : public torch::autograd::Function<FusedLinear> {
   static Tensor forward(AutogradContext* context, const Tensor& x, const Tensor& weight,
                         const c10::optional<Tensor>& bias, bool bf16) {
     const auto type = bf16 ? at::kBFloat16 : at::kFloat;
-    const Tensor in = rows(x, type);       // [M, K]
-    const Tensor w = rows(weight, type);   // [N, K]
+    const Tensor in = rows(x, type);      // [M, K]
+    const Tensor w = rows(weight, type);  // [N, K]
     Shape shape = x.sizes().vec();
     shape.back() = weight.size(0);
     Tensor y;

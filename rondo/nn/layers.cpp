@@ -56,8 +56,7 @@ Tensor BatchNorm2d::forward(const Tensor& x, const Scope& scope) {
   if (x.is_meta()) return x;
   if (is_training()) num_batches_tracked_.add_(1);
   return at::batch_norm(as_wanted(Operation::norm, x), weight_, bias_, running_mean_, running_var_,
-                        is_training(),
-                        momentum_, /*eps=*/1e-5, /*cudnn_enabled=*/false);
+                        is_training(), momentum_, /*eps=*/1e-5, /*cudnn_enabled=*/false);
 }
 
 void BatchNorm2d::batches_per_step(int64_t batches) {

@@ -79,8 +79,7 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias, const S
       weight.scalar_type() == at::kBFloat16 || runs_in_bf16(Operation::linear, x.scalar_type());
   if (linear_is_fused(x, weight)) return fused_linear(x, weight, bias, bf16);
   const auto in = [bf16](const Tensor& t) { return bf16 ? rounded(t) : t; };
-  return at::linear(in(x), in(weight),
-                    bias.defined() ? c10::optional<Tensor>(bias) : c10::nullopt);
+  return at::linear(in(x), in(weight), bias.defined() ? c10::optional<Tensor>(bias) : c10::nullopt);
 }
 
 Tensor int8_linear(const Tensor& x, const kernels::Int8Matrix& weight, const Tensor& bias,

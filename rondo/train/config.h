@@ -35,13 +35,14 @@ void describe(V& v, TrainConfig& c) {
           "begin with the weights of this run or model file (fine-tuning); images: at another "
           "resolution the positions are resized, for other classes the head is drawn anew");
   v.field("steps", c.steps, "optimiser steps", between(1, 1e12));
-  v.field("batch", c.batch,
-          "rows of a batch: documents read side by side; the most sentence pairs of a batch; images",
-          between(1, 1 << 20));
+  v.field(
+      "batch", c.batch,
+      "rows of a batch: documents read side by side; the most sentence pairs of a batch; images",
+      between(1, 1 << 20));
   v.field("accumulate", c.accumulate, "batches whose gradients make one step", between(1, 1 << 20));
   v.field("clip", c.clip, "largest norm of the whole gradient; 0 = no clipping", at_least(0));
-  v.field("label_smoothing", c.label_smoothing, "share of the label spread over all tokens or classes",
-          between(0, 0.999));
+  v.field("label_smoothing", c.label_smoothing,
+          "share of the label spread over all tokens or classes", between(0, 0.999));
   v.field("precision", c.precision, "bf16: mixed precision with fp32 master weights",
           one_of({"fp32", "bf16"}));
   v.field("recompute_levels", c.recompute_levels,
@@ -54,8 +55,8 @@ void describe(V& v, TrainConfig& c) {
   v.field("log_every", c.log_every, "steps between lines of metrics.jsonl", at_least(1));
   v.field("eval_every", c.eval_every, "steps between evaluations; 0 = only at the end",
           at_least(0));
-  v.field("eval_tokens", c.eval_tokens, "tokens or images of the validation set used while training; 0 = all",
-          at_least(0));
+  v.field("eval_tokens", c.eval_tokens,
+          "tokens or images of the validation set used while training; 0 = all", at_least(0));
   v.field("save_every", c.save_every, "steps between checkpoints", at_least(1));
   v.field("keep", c.keep, "newest checkpoints kept", between(1, 1000));
   v.field("patience", c.patience,

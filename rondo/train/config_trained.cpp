@@ -97,10 +97,10 @@ ModelConfig with_loops(ModelConfig config, int64_t loops, const std::string& giv
     } else if (depth.scheme == "ring" || depth.scheme == "universal") {
       depth.levels = loops;
     } else {
-      throw Error(ExitCode::usage,
-                  fmt::format("{}: has no loops: its {} levels are all different", given,
-                              depth.levels),
-                  "--loops is for recursive, ring and universal networks");
+      throw Error(
+          ExitCode::usage,
+          fmt::format("{}: has no loops: its {} levels are all different", given, depth.levels),
+          "--loops is for recursive, ring and universal networks");
     }
   };
   std::visit(change, config.network);

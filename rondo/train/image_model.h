@@ -14,14 +14,14 @@ int64_t image_classes(const ModelConfig& config);
 struct ImageModel {
   std::shared_ptr<Network> network;  // in evaluation mode
   ModelConfig config;
-  AugmentConfig augment;   // the run's; the defaults (ImageNet's) for a model file
-  ImageDataConfig data;    // of the run; empty for a model file
-  ClassNames names;        // as many as classes; numbers where none are known
+  AugmentConfig augment;  // the run's; the defaults (ImageNet's) for a model file
+  ImageDataConfig data;   // of the run; empty for a model file
+  ClassNames names;       // as many as classes; numbers where none are known
 };
 
-// `given`: a run folder or a model file. `loops`: so many loops (recursive networks) or levels (ring
-// and universal ones) instead of those trained with; 0 = those. Error{bad_input} if it is no image
-// network, or if more are asked for than it has weights for.
+// `given`: a run folder or a model file. `loops`: so many loops (recursive networks) or levels
+// (ring and universal ones) instead of those trained with; 0 = those. Error{bad_input} if it is no
+// image network, or if more are asked for than it has weights for.
 ImageModel load_image_model(const std::string& given, int64_t loops = 0);
 
 // Logits [B, classes] of images [B, 3, side, side], without gradients.

@@ -19,8 +19,8 @@ struct ImageScore {
   };
   std::vector<Class> by_class;  // [classes of the set]
 
-  double accuracy() const { return share(first); }            // percent
-  double top_five() const { return share(among_five); }       // percent
+  double accuracy() const { return share(first); }       // percent
+  double top_five() const { return share(among_five); }  // percent
   double loss() const { return nats / static_cast<double>(std::max<int64_t>(1, images)); }
 
  private:

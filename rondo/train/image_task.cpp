@@ -113,8 +113,8 @@ LossSum ImageTask::next_loss() {
   before_.clear();
   for (const auto& item : network_->named_buffers()) before_[item.key()] = item.value().clone();
   // The batch's own memory: it is filled anew only after the backward pass.
-  const Tensor images = at::from_blob(batch_.pixels.data(),
-                                      {batch_.rows, 3, batch_.side, batch_.side}, at::kFloat);
+  const Tensor images =
+      at::from_blob(batch_.pixels.data(), {batch_.rows, 3, batch_.side, batch_.side}, at::kFloat);
   const Tensor teacher = teacher_ != nullptr ? teacher_logits(images) : Tensor();
   const Tensor wanted = targets();
   State state;

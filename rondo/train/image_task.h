@@ -36,8 +36,8 @@ class ImageTask : public Task {
   ClassNames class_names() const;
 
  private:
-  Tensor targets() const;                              // [B, classes]
-  Tensor teacher_logits(const Tensor& images) const;   // [B, classes]
+  Tensor targets() const;                             // [B, classes]
+  Tensor teacher_logits(const Tensor& images) const;  // [B, classes]
   Tensor loss_of(const Tensor& logits, const Tensor& targets, const Tensor& teacher) const;
 
   RunConfig config_;

@@ -4,8 +4,8 @@
 #include <fmt/format.h>
 
 #include "rondo/base/error.h"
-#include "rondo/train/start.h"
 #include "rondo/base/log.h"
+#include "rondo/train/start.h"
 
 namespace rondo {
 namespace {

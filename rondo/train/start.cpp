@@ -77,8 +77,8 @@ void start_weights(Network& network, const TrainConfig& train) {
     } else if (images && is_head(name)) {
       log_info("{}: {} is for other classes, drawn anew", train.start, name);
     } else {
-      problems.push_back(fmt::format("{}: expected {}, got {}", name, shape_text(tensor),
-                                     shape_text(given)));
+      problems.push_back(
+          fmt::format("{}: expected {}, got {}", name, shape_text(tensor), shape_text(given)));
     }
     theirs.erase(found);
   }

@@ -19,8 +19,8 @@ struct LinearCase {
 };
 
 const LinearCase kLinearCases[] = {
-    {{1, 1}, 1, false},    {{3, 7}, 5, true},        {{2, 9, 16}, 33, true},
-    {{64, 64}, 64, false}, {{4, 31, 130}, 257, true}, {{5, 300}, 300, true},
+    {{1, 1}, 1, false},     {{3, 7}, 5, true},          {{2, 9, 16}, 33, true},
+    {{64, 64}, 64, false},  {{4, 31, 130}, 257, true},  {{5, 300}, 300, true},
     {{1, 256}, 1024, true}, {{2, 3, 5, 17}, 19, false}, {{0, 8}, 4, true},
 };
 
@@ -115,9 +115,9 @@ TEST(FusedLinear, IsUsed) {
 TEST(FusedLinear, MatmulWithAMatrixGoesTheSameWay) {
   const Tensor a = drawn_for_linear({3, 5, 12}, "a");
   const Tensor b = drawn_for_linear({12, 7}, "b");
-  EXPECT_LE(linear_apart(nn::matmul(a, b, Scope()),
-                         at::matmul(a.to(at::kDouble), b.to(at::kDouble))),
-            2e-6);
+  EXPECT_LE(
+      linear_apart(nn::matmul(a, b, Scope()), at::matmul(a.to(at::kDouble), b.to(at::kDouble))),
+      2e-6);
 }
 
 }  // namespace

@@ -39,9 +39,8 @@ std::vector<double> plain_cubic(const std::vector<double>& line, int64_t wanted)
   std::vector<double> out;
   const auto n = static_cast<int64_t>(line.size());
   for (int64_t i = 0; i < wanted; ++i) {
-    const double at = (static_cast<double>(i) + 0.5) * static_cast<double>(n) /
-                          static_cast<double>(wanted) -
-                      0.5;
+    const double at =
+        (static_cast<double>(i) + 0.5) * static_cast<double>(n) / static_cast<double>(wanted) - 0.5;
     const auto first = static_cast<int64_t>(std::floor(at)) - 1;
     double sum = 0;
     for (int64_t j = first; j < first + 4; ++j) {
@@ -159,9 +158,11 @@ TEST(Loops, ProjectionsOfLaterBlocksKeepTheirBlock) {
 TEST(Loops, MoreThanThereAreWeightsForIsRefused) {
   const ImageShop shop;
   trained_images(tiny_image_run(shop, tiny_pyramid()), shop.run("nll"));
-  test::expect_error(ExitCode::bad_input, "cannot play 3 loops", [&] { load_image_model(shop.run("nll"), 3); });
+  test::expect_error(ExitCode::bad_input, "cannot play 3 loops",
+                     [&] { load_image_model(shop.run("nll"), 3); });
   trained_images(tiny_image_run(shop, tiny_vision("vanilla")), shop.run("vanilla"));
-  test::expect_error(ExitCode::usage, "has no loops", [&] { load_image_model(shop.run("vanilla"), 3); });
+  test::expect_error(ExitCode::usage, "has no loops",
+                     [&] { load_image_model(shop.run("vanilla"), 3); });
   trained_images(tiny_image_run(shop, tiny_vision("universal")), shop.run("universal"));
   EXPECT_NO_THROW(load_image_model(shop.run("universal"), 5));
 }

@@ -98,6 +98,8 @@ void add_generate(CLI::App& app) {
   verb->add_option("--repetition-window", o.repetition_window, "how many tokens are recent")
       ->check(whole_number(1, 1 << 20));
   verb->add_option("--seed", o.seed, "another seed, another text");
+  verb->add_option("--weights", o.weights, "how linear maps are kept while writing")
+      ->check(CLI::IsMember({"fp32", "bf16", "int8"}));
   add_threads(verb, o.threads);
   verb->add_flag("--stream", o.stream, "print each token as it comes");
   verb->add_flag("--stats", o.stats, "say speed and memory on stderr");

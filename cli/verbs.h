@@ -147,6 +147,7 @@ struct GenerateOptions {
   double top_p = 1.0;
   double repetition_penalty = 1.0;
   int64_t repetition_window = 64;
+  std::string weights = "fp32";
   uint64_t seed = 1;
   int64_t threads = 0;
   bool stream = false;

@@ -43,6 +43,21 @@ SamplerOptions sampler_options(const GenerateOptions& o) {
   return s;
 }
 
+// Weights in fewer bits; null: as the model has them.
+std::shared_ptr<const StepWeights> step_weights(const GenerateOptions& o,
+                                                const LanguageModel& model) {
+  if (o.weights == "fp32") return nullptr;
+  if (!model.can_step()) {
+    throw Error(ExitCode::usage,
+                fmt::format("--weights {}: this model's past is unbounded, it is read by plain "
+                            "operations in fp32",
+                            o.weights),
+                "leave --weights away");
+  }
+  return std::make_shared<StepWeights>(
+      model, o.weights == "bf16" ? kernels::PackedFormat::bf16 : kernels::PackedFormat::int8);
+}
+
 // Seconds per token of the first and the last tenth, and the memory held after two windows, when
 // all buffers are full, and at the end.
 struct Pace {
@@ -101,7 +116,7 @@ void rondo_engine_generate(const rondo::cli::GenerateOptions& options) {
   const auto started = std::chrono::steady_clock::now();
   State state;
   if (!options.state_in.empty()) state = State::load(options.state_in, trained.fingerprint);
-  Writer writer(trained.model, state);
+  Writer writer(trained.model, state, cli::step_weights(options, *trained.model));
   writer.read(tokens);
   const std::chrono::duration<double> ready = std::chrono::steady_clock::now() - started;
   Sampler sampler(cli::sampler_options(options));

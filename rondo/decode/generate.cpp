@@ -1,6 +1,8 @@
 // Reading and writing token by token.
 #include "rondo/decode/generate.h"
 
+#include "rondo/nn/kernel_choice.h"
+
 namespace rondo {
 namespace {
 
@@ -11,8 +13,9 @@ std::vector<float> to_vector(const Tensor& logits) {
 
 }  // namespace
 
-Writer::Writer(std::shared_ptr<LanguageModel> model, State state)
-    : model_(std::move(model)), state_(std::move(state)) {
+Writer::Writer(std::shared_ptr<LanguageModel> model, State state,
+               std::shared_ptr<const StepWeights> weights)
+    : model_(std::move(model)), weights_(std::move(weights)), state_(std::move(state)) {
   model_->eval();
   if (state_.has("position")) position_ = state_.get("position")[0].item<int64_t>();
   // The logits after the last token read are part of where a document stands.
@@ -26,6 +29,11 @@ void Writer::to_steps() {
   if (stepping_) return;
   caches_ = model_->open_steps(state_, 1);
   stepping_ = true;
+  if (loop_ != nullptr || nn::kernels_in_use() != nn::Kernels::fused) return;
+  if (weights_ == nullptr) {
+    weights_ = std::make_shared<StepWeights>(*model_, kernels::PackedFormat::fp32);
+  }
+  loop_ = std::make_unique<StepLoop>(weights_, at::get_num_threads());
 }
 
 void Writer::to_state() {
@@ -56,7 +64,13 @@ void Writer::feed(int64_t token) {
   const at::NoGradGuard no_grad;
   if (model_->can_step()) {
     to_steps();
-    logits_ = to_vector(model_->step(at::full({1}, token, at::kLong), caches_));
+    if (loop_ != nullptr) {
+      const float* logits = loop_->step(token, caches_);
+      logits_.assign(logits, logits + model_->config().vocabulary);
+      model_->end_step(caches_);
+    } else {
+      logits_ = to_vector(model_->step(at::full({1}, token, at::kLong), caches_));
+    }
   } else {
     logits_ =
         to_vector(model_->forward_tokens(at::full({1, 1}, token, at::kLong), state_, Scope()));

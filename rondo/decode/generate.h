@@ -3,6 +3,7 @@
 #pragma once
 
 #include "rondo/decode/sampler.h"
+#include "rondo/decode/step_loop.h"
 #include "rondo/model/language_model.h"
 
 namespace rondo {
@@ -10,8 +11,10 @@ namespace rondo {
 // One document being read and written. Exactly what the model would compute on the whole text.
 class Writer {
  public:
-  // Continues from `state` (empty: a new document).
-  explicit Writer(std::shared_ptr<LanguageModel> model, State state = {});
+  // Continues from `state` (empty: a new document). `weights`: of the model, to share them between
+  // writers or to keep them in fewer bits; null = packed in fp32 when needed.
+  explicit Writer(std::shared_ptr<LanguageModel> model, State state = {},
+                  std::shared_ptr<const StepWeights> weights = nullptr);
   Writer(const Writer&) = delete;  // a copy would write into the same buffers: copy state() instead
   Writer& operator=(const Writer&) = delete;
 
@@ -31,6 +34,8 @@ class Writer {
   void to_state();
 
   std::shared_ptr<LanguageModel> model_;
+  std::shared_ptr<const StepWeights> weights_;
+  std::unique_ptr<StepLoop> loop_;  // null where plain operations are wanted, and before they start
   State state_;
   StepCaches caches_;
   bool stepping_ = false;

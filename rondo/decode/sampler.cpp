@@ -31,37 +31,58 @@ int64_t Sampler::sample(std::vector<float>& logits, uint64_t number) {
     remember(best);
     return best;
   }
-  // Likeliest first; only as many as can be chosen need an order.
-  order_.resize(logits.size());
-  std::iota(order_.begin(), order_.end(), 0);
-  const auto likelier = [&](int64_t a, int64_t b) {
-    const float x = logits[static_cast<size_t>(a)];
-    const float y = logits[static_cast<size_t>(b)];
-    return x != y ? x > y : a < b;
-  };
-  size_t kept = logits.size();
-  if (options_.top_k > 0) kept = std::min(kept, static_cast<size_t>(options_.top_k));
-  std::partial_sort(order_.begin(), order_.begin() + static_cast<std::ptrdiff_t>(kept),
-                    order_.end(), likelier);
-  const double highest = logits[static_cast<size_t>(order_[0])];
-  std::vector<double> weights(kept);
-  double total = 0;
-  for (size_t i = 0; i < kept; ++i) {
-    const double logit = logits[static_cast<size_t>(order_[i])];
-    weights[i] = std::exp((logit - highest) / options_.temperature);
-    total += weights[i];
-  }
+  weigh(logits);
+  const size_t nucleus = choose_nucleus();
   double reached = 0;
-  size_t nucleus = 0;
-  while (nucleus < kept) {
-    reached += weights[nucleus++];
-    if (reached >= options_.top_p * total) break;
-  }
+  for (size_t i = 0; i < nucleus; ++i) reached += weights_[static_cast<size_t>(order_[i])];
   double left = CounterRandom(options_.seed, "sample", number).uniform() * reached;
   size_t chosen = 0;
-  while (chosen + 1 < nucleus && left >= weights[chosen]) left -= weights[chosen++];
+  while (chosen + 1 < nucleus && left >= weights_[static_cast<size_t>(order_[chosen])]) {
+    left -= weights_[static_cast<size_t>(order_[chosen++])];
+  }
   remember(order_[chosen]);
   return order_[chosen];
+}
+
+void Sampler::weigh(const std::vector<float>& logits) {
+  const double highest = *std::max_element(logits.begin(), logits.end());
+  weights_.resize(logits.size());
+  for (size_t i = 0; i < logits.size(); ++i) {
+    weights_[i] = std::exp((static_cast<double>(logits[i]) - highest) / options_.temperature);
+  }
+}
+
+// Only tokens that can be chosen need an order, and without top_k and top_p none does: putting a
+// vocabulary into order takes longer than a small network takes for a token.
+size_t Sampler::choose_nucleus() {
+  order_.resize(weights_.size());
+  std::iota(order_.begin(), order_.end(), 0);
+  size_t kept = order_.size();
+  if (options_.top_k > 0) kept = std::min(kept, static_cast<size_t>(options_.top_k));
+  size_t sorted = 0;
+  const auto sort_to = [&](size_t end) {
+    const auto first = order_.begin();
+    std::partial_sort(first + static_cast<std::ptrdiff_t>(sorted),
+                      first + static_cast<std::ptrdiff_t>(end), order_.end(),
+                      [&](int64_t a, int64_t b) {
+                        const double x = weights_[static_cast<size_t>(a)];
+                        const double y = weights_[static_cast<size_t>(b)];
+                        return x != y ? x > y : a < b;
+                      });
+    sorted = end;
+  };
+  if (kept < order_.size()) sort_to(kept);
+  if (options_.top_p >= 1.0) return kept;
+  double total = 0;
+  for (size_t i = 0; i < kept; ++i) total += weights_[static_cast<size_t>(order_[i])];
+  constexpr size_t kFew = 64;  // usually enough of them
+  double reached = 0;
+  for (size_t i = 0; i < kept; ++i) {
+    if (i == sorted) sort_to(std::min(kept, std::max(kFew, 4 * sorted)));
+    reached += weights_[static_cast<size_t>(order_[i])];
+    if (reached >= options_.top_p * total) return i + 1;
+  }
+  return kept;
 }
 
 }  // namespace rondo

@@ -30,10 +30,15 @@ class Sampler {
 
  private:
   void penalise(std::vector<float>& logits) const;
+  // Weights proportional to probabilities.
+  void weigh(const std::vector<float>& logits);
+  // Puts the tokens that may be drawn first in order_; how many they are.
+  size_t choose_nucleus();
 
   SamplerOptions options_;
   std::deque<int64_t> recent_;
   std::vector<int64_t> order_;
+  std::vector<double> weights_;
 };
 
 }  // namespace rondo

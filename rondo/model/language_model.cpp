@@ -12,8 +12,6 @@
 namespace rondo {
 namespace {
 
-constexpr double kEpsilon = 1e-6;
-
 // The scheme's plan, in which levels with a recurrent state or a memory own their weights: they
 // compute something else than the others, so there is nothing to share.
 DepthPlan language_plan(const LanguageModelConfig& c) {
@@ -38,7 +36,7 @@ StackOptions stack_options(const LanguageModelConfig& c) {
   o.width = c.width;
   o.placement = NormPlacement::pre;
   o.norm = nn::NormKind::rms;
-  o.norm_epsilon = kEpsilon;
+  o.norm_epsilon = LanguageModel::kNormEpsilon;
   o.feed_forward.width = c.width;
   o.feed_forward.hidden = c.hidden;
   o.feed_forward.bias = false;
@@ -60,8 +58,8 @@ LanguageModel::LanguageModel(const LanguageModelConfig& config)
   stack_ = register_module(
       "stack", std::make_shared<Stack>(stack_options(config_), plan_,
                                        [this](int64_t index) { return make_mixing(index); }));
-  norm_ = register_module("norm",
-                          std::make_shared<nn::Norm>(nn::NormKind::rms, config_.width, kEpsilon));
+  norm_ = register_module(
+      "norm", std::make_shared<nn::Norm>(nn::NormKind::rms, config_.width, kNormEpsilon));
 }
 
 std::shared_ptr<TokenMixing> LanguageModel::make_mixing(int64_t index) const {

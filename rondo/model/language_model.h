@@ -35,8 +35,16 @@ class LanguageModel : public Network {
   StepCaches open_steps(State state, int64_t rows) const;
   Tensor step(const Tensor& tokens, StepCaches& caches);  // [B] → logits [B, V]
   State close_steps(const StepCaches& caches) const;
+  // The end of step(), for whoever computes the rest otherwise (decode/step_loop.h): moves the
+  // buffers on by the token just read.
+  void end_step(StepCaches& caches) const;
 
+  static constexpr double kNormEpsilon = 1e-6;
   const LanguageModelConfig& config() const { return config_; }
+  const DepthPlan& plan() const { return plan_; }
+  const Tensor& embedding() const { return embedding_; }
+  // The level whose states feedback reads; kNone without feedback.
+  int64_t feedback_level() const;
 
  private:
   std::shared_ptr<TokenMixing> make_mixing(int64_t index) const;
@@ -45,8 +53,6 @@ class LanguageModel : public Network {
   void check_state(const State& state, int64_t rows) const;
   Tensor forward_by_blocks(const Tensor& x, Call& call, const Scope& scope);
   int64_t behind(const Tensor& position) const;
-  // The level whose states feedback reads; kNone without feedback.
-  int64_t feedback_level() const;
   Tensor finish(const Tensor& y, const Scope& scope) const;
   const WindowAttention& window_attention(int64_t level) const;
 

@@ -48,6 +48,12 @@ Tensor LanguageModel::step(const Tensor& tokens, StepCaches& caches) {
   }
   const Tensor x = nn::embed(embedding_, tokens.unsqueeze(1));  // [B, 1, D]
   const Tensor logits = finish(stack_->forward(x, call, Scope()), Scope()).squeeze(1);
+  end_step(caches);
+  return logits;  // [B, V]
+}
+
+void LanguageModel::end_step(StepCaches& caches) const {
+  const at::NoGradGuard no_grad;
   caches.position.add_(1);
   if (++caches.phase == config_.time.window) {
     for (int64_t i = 0; i < plan_.size(); ++i) {
@@ -55,7 +61,6 @@ Tensor LanguageModel::step(const Tensor& tokens, StepCaches& caches) {
     }
     caches.phase = 0;
   }
-  return logits;  // [B, V]
 }
 
 State LanguageModel::close_steps(const StepCaches& caches) const {

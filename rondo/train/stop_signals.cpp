@@ -18,10 +18,12 @@ extern "C" void on_stop_signal(int signal) {
 
 extern "C" void on_save_signal(int /*signal*/) { save_requested = true; }
 
+constexpr size_t kStackBytes = size_t{1} << 16;  // with AMX, registers alone take 11 KB of it
+
 void handle(int signal, void (*handler)(int)) {
   struct sigaction action = {};
   action.sa_handler = handler;
-  action.sa_flags = SA_RESTART;
+  action.sa_flags = SA_RESTART | SA_ONSTACK;
   sigaction(signal, &action, nullptr);
 }
 
@@ -30,6 +32,11 @@ void handle(int signal, void (*handler)(int)) {
 StopSignals::StopSignals() {
   stop_signal = 0;
   save_requested = false;
+  stack_ = std::make_unique<char[]>(kStackBytes);
+  stack_t stack = {};
+  stack.ss_sp = stack_.get();
+  stack.ss_size = kStackBytes;
+  sigaltstack(&stack, &before_);
   handle(SIGINT, on_stop_signal);
   handle(SIGTERM, on_stop_signal);
   handle(SIGUSR1, on_save_signal);
@@ -39,6 +46,7 @@ StopSignals::~StopSignals() {
   handle(SIGINT, SIG_DFL);
   handle(SIGTERM, SIG_DFL);
   handle(SIGUSR1, SIG_DFL);
+  sigaltstack(&before_, nullptr);
 }
 
 int StopSignals::stop_code() const { return stop_signal == 0 ? 0 : 128 + stop_signal; }

@@ -2,9 +2,13 @@
 // SIGUSR1 asks it to save and go on.
 #pragma once
 
+#include <csignal>
+#include <memory>
+
 namespace rondo {
 
-// Handles the signals while it lives; one at a time.
+// Handles the signals while it lives; one at a time, on the process's first thread, to which the
+// system gives its signals.
 class StopSignals {
  public:
   StopSignals();
@@ -16,6 +20,12 @@ class StopSignals {
   int stop_code() const;
   // Whether a save was asked for since the last call.
   bool take_save_request();
+
+ private:
+  // oneDNN's matrix products use the stack pointer for something else while they run: a handler
+  // must not write where it points, so it gets a stack of its own.
+  std::unique_ptr<char[]> stack_;
+  stack_t before_ = {};
 };
 
 }  // namespace rondo

@@ -2,6 +2,7 @@
 // a file at any place without a bit of difference, in memory that does not grow.
 #include "rondo/decode/generate.h"
 
+#include "tests/kernels/kernel_test_util.h"
 #include "tests/support/expect.h"
 #include "tests/support/reference.h"
 #include "tests/support/shrink.h"
@@ -173,6 +174,55 @@ TEST_P(Writing, OneStateMayBeContinuedTwice) {
   EXPECT_EQ(one, two);
   expect_bits(first.state(), second.state());
   expect_bits(writer.state(), fork);
+}
+
+// Our own loop and the model's plain steps, thread by thread.
+TEST_P(Writing, OwnLoopAgreesWithPlainStepsAndNotOnThreads) {
+  const auto logits_after = [&](int64_t count) {
+    std::vector<int32_t> text = prompt(5);
+    Writer writer(model_);
+    writer.read(text);
+    Sampler greedy{[] {
+      SamplerOptions o;
+      o.temperature = 0.0;
+      return o;
+    }()};
+    for (int64_t i = 0; i < count; ++i) writer.write(greedy, kStart);
+    return writer.state().get("logits");
+  };
+  constexpr int64_t kCount = 30;  // threads are tried one after the other in these
+  const WithThreads two(2);
+  const Tensor by_two = logits_after(kCount);
+  {
+    const WithThreads one(1);
+    expect_identical(logits_after(kCount), by_two);
+  }
+  const PlainKernels plain;
+  expect_near(by_two, logits_after(kCount), 1e-5);
+}
+
+// Fewer bits: near the fp32 logits by as much as the bits say.
+TEST_P(Writing, WithWeightsInFewerBitsStaysClose) {
+  if (!model_->can_step()) return;
+  const auto logits_with = [&](kernels::PackedFormat format) {
+    StepLoop loop(std::make_shared<StepWeights>(*model_, format), 1);
+    StepCaches caches = model_->open_steps(State(), 1);
+    Tensor logits;
+    for (const int32_t token : prompt(9)) {
+      const float* row = loop.step(token, caches);
+      logits =
+          at::tensor(at::ArrayRef<float>(row, static_cast<size_t>(model_->config().vocabulary)));
+      model_->end_step(caches);
+    }
+    return logits;
+  };
+  const Tensor exact = logits_with(kernels::PackedFormat::fp32);
+  for (const auto format : {kernels::PackedFormat::bf16, kernels::PackedFormat::int8}) {
+    const Tensor near = logits_with(format);
+    const double off = (near - exact).norm().item<double>() / exact.norm().item<double>();
+    EXPECT_LT(off, 0.1);
+    EXPECT_GT(off, 0.0);
+  }
 }
 
 TEST_P(Writing, ReadsInPiecesAndBetweenTokens) {

@@ -1,0 +1,202 @@
+// Packed weights and the functions of one row, against plain loops in double, over odd shapes, in
+// every format and for every kind of CPU this one can play.
+#include "rondo/kernels/packed.h"
+
+#include <gtest/gtest.h>
+#include <hwy/targets.h>
+
+#include <cmath>
+#include <random>
+
+#include "rondo/kernels/int8.h"
+#include "rondo/kernels/vector_math.h"
+
+namespace rondo::test {
+namespace {
+
+using kernels::PackedFormat;
+using Numbers = std::vector<float>;
+
+Numbers random_numbers(int64_t count, uint32_t seed, float size = 1.0F) {
+  std::mt19937 random(seed);
+  std::uniform_real_distribution<float> draw(-size, size);
+  Numbers numbers(static_cast<size_t>(count));
+  for (float& x : numbers) x = draw(random);
+  return numbers;
+}
+
+Numbers padded(Numbers x) {
+  x.resize(static_cast<size_t>(kernels::round_up(static_cast<int64_t>(x.size()), kernels::kPanel)));
+  return x;
+}
+
+// What a format keeps of w.
+Numbers as_kept(const Numbers& w, int64_t out, int64_t in, PackedFormat format) {
+  Numbers kept = w;
+  if (format == PackedFormat::bf16) {
+    for (float& x : kept) {
+      kernels::Bf16 half;
+      kernels::narrow(x, half);
+      x = kernels::widen(half);
+    }
+  } else if (format == PackedFormat::int8) {
+    const kernels::Int8Matrix m = kernels::quantize_rows(w.data(), out, in);
+    for (size_t i = 0; i < kept.size(); ++i) {
+      kept[i] = m.scale[i / static_cast<size_t>(in)] * static_cast<float>(m.q[i]);
+    }
+  }
+  return kept;
+}
+
+// Runs `check` as each kind of CPU.
+template <class Check>
+void on_every_target(const Check& check) {
+  for (const int64_t target : hwy::SupportedAndGeneratedTargets()) {
+    SCOPED_TRACE(hwy::TargetName(target));
+    hwy::SetSupportedTargetsForTest(target);
+    hwy::GetChosenTarget().DeInit();
+    check();
+  }
+  hwy::SetSupportedTargetsForTest(0);
+  hwy::GetChosenTarget().DeInit();
+}
+
+void check_product(int64_t out, int64_t in, PackedFormat format) {
+  SCOPED_TRACE(std::to_string(out) + " x " + std::to_string(in));
+  const Numbers w = random_numbers(out * in, 1);
+  const Numbers x = padded(random_numbers(in, 2));
+  kernels::PageArena arena;
+  const kernels::PackedMatrix m = kernels::pack(w.data(), out, in, format, arena);
+  EXPECT_GE(arena.bytes(), m.bytes());
+  constexpr float kUntouched = 12345.0F;
+  Numbers y(static_cast<size_t>(m.panels() * kernels::kPanel), kUntouched);
+  const int64_t middle = m.panels() / 2;
+  kernels::matvec(m, x.data(), middle, m.panels(), y.data());
+  for (int64_t o = 0; o < middle * kernels::kPanel; ++o) {
+    ASSERT_EQ(y[static_cast<size_t>(o)], kUntouched) << "another thread's row " << o;
+  }
+  kernels::matvec(m, x.data(), 0, middle, y.data());
+  const Numbers kept = as_kept(w, out, in, format);
+  for (int64_t o = 0; o < out; ++o) {
+    double want = 0.0;
+    for (int64_t i = 0; i < in; ++i) {
+      want +=
+          static_cast<double>(kept[static_cast<size_t>(o * in + i)]) * x[static_cast<size_t>(i)];
+    }
+    ASSERT_NEAR(y[static_cast<size_t>(o)], want, 1e-6 * static_cast<double>(in) + 1e-6) << o;
+  }
+}
+
+TEST(Packed, ProductsOfOddShapesInEveryFormat) {
+  on_every_target([] {
+    for (const auto format : {PackedFormat::fp32, PackedFormat::bf16, PackedFormat::int8}) {
+      for (const int64_t out : {1, 15, 16, 17, 64, 100, 161}) {
+        for (const int64_t in : {1, 2, 3, 5, 16, 67, 256}) check_product(out, in, format);
+      }
+    }
+  });
+}
+
+TEST(Packed, TakesAsManyBytesAsTheFormatSays) {
+  kernels::PageArena arena;
+  const Numbers w = random_numbers(256 * 256, 3);
+  const auto bytes = [&](PackedFormat format) {
+    return kernels::pack(w.data(), 256, 256, format, arena).bytes();
+  };
+  EXPECT_EQ(bytes(PackedFormat::fp32), 4U * 256 * 256);
+  EXPECT_EQ(bytes(PackedFormat::bf16), 2U * 256 * 256);
+  EXPECT_EQ(bytes(PackedFormat::int8), 256U * 256 + 4 * 256);
+}
+
+void check_attention(int64_t count, int64_t width, bool biased) {
+  SCOPED_TRACE(std::to_string(count) + " keys of " + std::to_string(width));
+  const int64_t stride = width + 3;
+  const Numbers q = random_numbers(width, 4);
+  const Numbers k = random_numbers(count * stride + 1, 5);
+  const Numbers v = random_numbers(count * stride + 1, 6);
+  const Numbers bias = random_numbers(count + 1, 7, 3.0F);
+  kernels::OneQuery query;
+  query.q = q.data();
+  query.keys = k.data();
+  query.values = v.data();
+  query.stride = stride;
+  query.count = count;
+  query.width = width;
+  query.scale = 1.7F;
+  query.bias = biased ? bias.data() : nullptr;
+  Numbers scores(static_cast<size_t>(count) + 1);
+  Numbers out(static_cast<size_t>(width));
+  kernels::attend_one(query, scores.data(), out.data());
+
+  std::vector<double> p(static_cast<size_t>(count));
+  double sum = 0.0;
+  for (size_t j = 0; j < p.size(); ++j) {
+    double score = biased ? bias[j] : 0.0;
+    for (size_t c = 0; c < q.size(); ++c) score += double{q[c]} * k[j * size_t(stride) + c];
+    p[j] = std::exp(score * 1.7F);
+    sum += p[j];
+  }
+  for (size_t c = 0; c < q.size(); ++c) {
+    double want = 0.0;
+    for (size_t j = 0; j < p.size(); ++j) want += p[j] / sum * v[j * size_t(stride) + c];
+    ASSERT_NEAR(out[c], want, 1e-5) << c;
+  }
+}
+
+TEST(OneRow, AttentionOfOneQuery) {
+  on_every_target([] {
+    for (const int64_t count : {0, 1, 2, 3, 7, 33, 256}) {
+      for (const int64_t width : {1, 5, 16, 31, 64, 80}) {
+        check_attention(count, width, true);
+        check_attention(count, width, false);
+      }
+    }
+  });
+}
+
+TEST(OneRow, Norms) {
+  on_every_target([] {
+    for (const int64_t width : {1, 7, 16, 100, 256}) {
+      const Numbers x = random_numbers(width, 8, 4.0F);
+      const Numbers weight = random_numbers(width, 9);
+      const Numbers bias = random_numbers(width, 10);
+      for (const bool centred : {false, true}) {
+        double mean = 0.0;
+        if (centred) {
+          for (const float v : x) mean += v / static_cast<double>(width);
+        }
+        double squares = 0.0;
+        for (const float v : x) squares += (v - mean) * (v - mean);
+        const double factor = 1.0 / std::sqrt(squares / static_cast<double>(width) + 1e-3);
+        Numbers y(x.size());
+        kernels::norm_one(x.data(), weight.data(), centred ? bias.data() : nullptr, 1e-3F, width,
+                          y.data());
+        for (size_t i = 0; i < x.size(); ++i) {
+          ASSERT_NEAR(y[i], (x[i] - mean) * factor * weight[i] + (centred ? bias[i] : 0.0), 2e-5);
+        }
+      }
+      Numbers unit = x;
+      kernels::normalise_one(unit.data(), width, 1e-6F);
+      double squares = 1e-6;
+      for (const float v : x) squares += double{v} * v;
+      for (size_t i = 0; i < x.size(); ++i) ASSERT_NEAR(unit[i], x[i] / std::sqrt(squares), 1e-6);
+    }
+  });
+}
+
+TEST(OneRow, Activations) {
+  on_every_target([] {
+    const Numbers x = random_numbers(101, 11, 5.0F);
+    Numbers relu = x;
+    kernels::relu_one(relu.data(), 101);
+    Numbers gelu = x;
+    kernels::gelu_one(gelu.data(), 101);
+    for (size_t i = 0; i < x.size(); ++i) {
+      EXPECT_EQ(relu[i], std::max(x[i], 0.0F));
+      EXPECT_NEAR(gelu[i], 0.5 * x[i] * (1.0 + std::erf(x[i] / std::sqrt(2.0))), 2e-6);
+    }
+  });
+}
+
+}  // namespace
+}  // namespace rondo::test

@@ -21,10 +21,10 @@ TEST(StopSignals, LeaveMatrixProductsAlone) {
   kernels::prepare_tiles();
   StopSignals signals;
   kernels::Product p;
-  p.transpose_b = true;
-  p.m = 1024;
-  p.n = 172;
-  p.k = 48;
+  p.transpose_a = true;
+  p.m = 256;
+  p.n = 48;
+  p.k = 192;
   const std::vector<float> a(static_cast<size_t>(p.m * p.k), 0.5F);
   const std::vector<float> b(static_cast<size_t>(p.n * p.k), 0.25F);
   const std::vector<float> want(static_cast<size_t>(p.m * p.n), 0.125F * static_cast<float>(p.k));

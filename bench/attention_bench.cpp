@@ -1,19 +1,8 @@
-// How long attention takes, by our kernels and by plain operations:
-//
-//   build/release/rondo_bench --benchmark_filter=attention
-//   --benchmark_enable_random_interleaving=true
-//
-// Names: attention/shape/type/pass/kernels. On a busy machine compare the medians of
-// --benchmark_repetitions.
-#include <benchmark/benchmark.h>
-#include <torch/csrc/autograd/autograd.h>
-
+// How long attention takes, by our kernels and by plain operations.
 #include <cmath>
-#include <thread>
 
+#include "bench/bench.h"
 #include "rondo/nn/attention.h"
-#include "rondo/nn/kernel_choice.h"
-#include "rondo/nn/precision.h"
 
 namespace rondo {
 namespace {
@@ -50,45 +39,25 @@ nn::AttendOptions options_of(const AttentionBench& bench) {
   return how;
 }
 
-void attention(benchmark::State& state, const AttentionBench& bench, bool bf16, bool backward,
-               nn::Kernels kernels) {
-  at::set_num_threads(static_cast<int>(std::thread::hardware_concurrency()));
-  nn::use_kernels(kernels);
-  const nn::MixedPrecision mixed(bf16);
+bench::Differentiable attention(const AttentionBench& shape, bool bf16) {
   const auto heads = [&](int64_t tokens) {  // [B, H, T, d], as projections leave it
-    const Tensor x = at::randn({bench.batch, tokens, bench.heads, bench.width});
-    return x.to(bf16 ? at::kBFloat16 : at::kFloat).transpose(1, 2).requires_grad_(backward);
+    const Tensor x = at::randn({shape.batch, tokens, shape.heads, shape.width});
+    return x.to(bench::activations(bf16)).transpose(1, 2).requires_grad_();
   };
-  const Tensor q = heads(bench.queries);
-  const Tensor k = heads(bench.keys);
-  const Tensor v = heads(bench.keys);
-  const nn::AttendOptions how = options_of(bench);
-  const Tensor direction = at::randn_like(q.detach());
-  const at::AutoGradMode graph(backward);
-  for (auto _ : state) {
-    const Tensor y = nn::merge_heads(nn::attend(q, k, v, how, /*training=*/true, Scope()));
-    if (!backward) continue;
-    std::vector<Tensor> leaves = {q, k, v};
-    if (how.bias.defined()) leaves.insert(leaves.end(), {how.scale, how.bias});
-    torch::autograd::grad({y}, leaves, {nn::merge_heads(direction)});
-  }
-  nn::use_kernels(nn::Kernels::fused);
+  const Tensor q = heads(shape.queries);
+  const Tensor k = heads(shape.keys);
+  const Tensor v = heads(shape.keys);
+  const nn::AttendOptions how = options_of(shape);
+  std::vector<Tensor> leaves = {q, k, v};
+  if (how.bias.defined()) leaves.insert(leaves.end(), {how.scale, how.bias});
+  return {leaves,
+          [=] { return nn::merge_heads(nn::attend(q, k, v, how, /*training=*/true, Scope())); }};
 }
 
 const bool attention_registered = [] {
-  for (const AttentionBench& bench : kAttentionBenches) {
-    for (const bool bf16 : {false, true}) {
-      for (const bool backward : {false, true}) {
-        for (const nn::Kernels kernels : {nn::Kernels::reference, nn::Kernels::fused}) {
-          const std::string name = std::string("attention/") + bench.name +
-                                   (bf16 ? "/bf16" : "/fp32") + (backward ? "/both" : "/forward") +
-                                   (kernels == nn::Kernels::fused ? "/fused" : "/reference");
-          benchmark::RegisterBenchmark(name.c_str(), attention, bench, bf16, backward, kernels)
-              ->Unit(benchmark::kMicrosecond)
-              ->UseRealTime();
-        }
-      }
-    }
+  for (const AttentionBench& shape : kAttentionBenches) {
+    bench::compare_passes(std::string("attention/") + shape.name,
+                          [shape](bool bf16) { return attention(shape, bf16); });
   }
   return true;
 }();

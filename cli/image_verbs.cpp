@@ -29,8 +29,7 @@ void add_image_verbs(CLI::App& app) {
                    "how images are prepared, for example augment.crop_ratio=1; default: the run's")
       ->take_all()
       ->expected(1);
-  verb->add_option("--threads", o.threads, "CPU threads; 0 = one per core")
-      ->check(whole_number(0, 4096));
+  add_computing(verb, o.compute);
   verb->add_flag("--json", o.json, "one JSON object a line");
   verb->callback([options] {
     if (options->paths.empty() && options->list.empty()) {

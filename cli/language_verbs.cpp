@@ -14,11 +14,6 @@ constexpr const char* kCacheHelp = "where tokenised documents are kept (default:
 constexpr const char* kTokenizerHelp = "\"bytes\" or a SentencePiece model (default: the run's)";
 constexpr int64_t kManyTokens = int64_t{1} << 50;
 
-void add_threads(CLI::App* verb, int64_t& threads) {
-  verb->add_option("--threads", threads, "CPU threads; 0 = one per core")
-      ->check(whole_number(0, 4096));
-}
-
 void add_train(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<TrainOptions>();
   options->exit_code = &exit_code;
@@ -32,6 +27,7 @@ void add_train(CLI::App& app, int& exit_code) {
   verb->add_flag(
       "--dry-run", options->dry_run,
       "say parameters, memory, steps and time, from a few real steps; makes no run folder");
+  add_kernels(verb, options->kernels);
   verb->callback([options] { run_engine("rondo_engine_train", *options); });
 }
 
@@ -67,7 +63,7 @@ void add_eval(CLI::App& app) {
   verb->add_option("--loops", o.loops,
                    "images: loops or levels played instead of those trained with; 0 = those")
       ->check(whole_number(0, 100000));
-  add_threads(verb, o.threads);
+  add_computing(verb, o.compute);
   verb->add_flag("--json", o.json, "print JSON");
   verb->callback([options] {
     check_trained(options->run, "");
@@ -100,7 +96,7 @@ void add_generate(CLI::App& app) {
   verb->add_option("--seed", o.seed, "another seed, another text");
   verb->add_option("--weights", o.weights, "how linear maps are kept while writing")
       ->check(CLI::IsMember({"fp32", "bf16", "int8"}));
-  add_threads(verb, o.threads);
+  add_computing(verb, o.compute);
   verb->add_flag("--stream", o.stream, "print each token as it comes");
   verb->add_flag("--stats", o.stats, "say speed and memory on stderr");
   verb->callback([options] {
@@ -120,7 +116,7 @@ void add_state(CLI::App& app) {
   reading->add_option("--state-in", read->state, "what came before");
   reading->add_option("-o,--output", read->output, "state file to write")->required();
   reading->add_option("--tokenizer", read->tokenizer, kTokenizerHelp);
-  add_threads(reading, read->threads);
+  add_computing(reading, read->compute);
   reading->callback([read] {
     check_trained(read->run, "lm");
     run_engine("rondo_engine_state", *read);

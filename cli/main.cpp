@@ -85,8 +85,7 @@ void add_forward(CLI::App& app) {
   verb->add_flag("--gradients", o.gradients,
                  "with labels: write gradient.<parameter> (--train implies it)");
   verb->add_option("--seed", o.seed, "of drawn weights, dropout and permutations");
-  verb->add_option("--threads", o.threads, "CPU threads; 0 = one per core")
-      ->check(whole_number(0, 4096));
+  add_computing(verb, o.compute);
   add_set(verb, o.set);
   verb->callback([options] {
     check_model(options->model, options->set);

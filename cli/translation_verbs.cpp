@@ -19,8 +19,7 @@ void add_translate(CLI::App& app) {
       ->check(whole_number(1, 1000));
   verb->add_option("--buffer", o.buffer, "most lines read ahead, to be batched by length")
       ->check(whole_number(1, 1 << 20));
-  verb->add_option("--threads", o.threads, "CPU threads; 0 = one per core")
-      ->check(whole_number(0, 4096));
+  add_computing(verb, o.compute);
   verb->add_flag("--json", o.json, "one JSON object a line");
   verb->callback([options] {
     check_trained(options->run, "translation");

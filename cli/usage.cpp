@@ -83,6 +83,19 @@ CLI::Validator whole_number(int64_t low, int64_t high) {
   return CLI::Validator(check, "");
 }
 
+void add_kernels(CLI::App* verb, std::string& kernels) {
+  verb->add_option("--kernels", kernels,
+                   "fused: our own; reference: the plain operations they must agree with, slower")
+      ->check(CLI::IsMember({"fused", "reference"}))
+      ->capture_default_str();
+}
+
+void add_computing(CLI::App* verb, ComputeOptions& how) {
+  verb->add_option("--threads", how.threads, "CPU threads; 0 = one per core")
+      ->check(whole_number(0, 4096));
+  add_kernels(verb, how.kernels);
+}
+
 Error usage_error(const CLI::App& app, const CLI::ParseError& error) {
   const Place place = innermost(app);
   const std::vector<std::string> extras = place.app->remaining();

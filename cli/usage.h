@@ -4,12 +4,18 @@
 #include <CLI/CLI.hpp>
 #include <cstdint>
 
+#include "cli/verbs.h"
 #include "rondo/base/error.h"
 
 namespace rondo::cli {
 
 // Accepts whole numbers from `low` to `high`.
 CLI::Validator whole_number(int64_t low, int64_t high);
+
+// --kernels: our fused kernels, or the plain operations they must agree with.
+void add_kernels(CLI::App* verb, std::string& kernels);
+// --threads and --kernels.
+void add_computing(CLI::App* verb, ComputeOptions& how);
 
 // Error{usage} for a command line that `app` could not read: what is wrong with which verb, and the
 // nearest verb or option where a name is mistyped.

@@ -24,6 +24,12 @@ struct InfoOptions {
   int64_t tokens = 0;
 };
 
+// How a verb computes.
+struct ComputeOptions {
+  int64_t threads = 0;  // 0: one per core
+  std::string kernels = "fused";
+};
+
 struct ForwardOptions {
   std::string model;
   std::vector<std::string> set;
@@ -36,7 +42,7 @@ struct ForwardOptions {
   bool train = false;
   bool gradients = false;
   uint64_t seed = 1;
-  int64_t threads = 0;
+  ComputeOptions compute;
 };
 
 struct ImportOptions {
@@ -53,6 +59,7 @@ struct TrainOptions {
   std::vector<std::string> set;
   std::string run;
   std::string cache;
+  std::string kernels = "fused";
   bool dry_run = false;
   int* exit_code = nullptr;  // where the engine leaves 130 or 143 after a signal
 };
@@ -77,7 +84,7 @@ struct EvalOptions {
   std::string state_out;
   int64_t rows = 8;
   int64_t tokens = 0;
-  int64_t threads = 0;
+  ComputeOptions compute;
   bool json = false;
   bool without_state = false;
   // Translation models.
@@ -95,7 +102,7 @@ struct TranslateOptions {
   DecodingOptions decoding;
   int64_t n_best = 1;
   int64_t buffer = 1000;
-  int64_t threads = 0;
+  ComputeOptions compute;
   bool json = false;
 };
 
@@ -108,7 +115,7 @@ struct ClassifyOptions {
   int64_t top = 5;
   int64_t batch = 32;
   int64_t loops = 0;
-  int64_t threads = 0;
+  ComputeOptions compute;
   bool json = false;
 };
 
@@ -149,7 +156,7 @@ struct GenerateOptions {
   int64_t repetition_window = 64;
   std::string weights = "fp32";
   uint64_t seed = 1;
-  int64_t threads = 0;
+  ComputeOptions compute;
   bool stream = false;
   bool stats = false;
 };
@@ -161,7 +168,7 @@ struct StateOptions {
   std::string state;
   std::string output;
   std::string tokenizer;
-  int64_t threads = 0;
+  ComputeOptions compute;
   bool json = false;
 };
 

@@ -17,28 +17,30 @@ if(RONDO_ENGINE)
   find_package(CLI11 REQUIRED)
   find_package(Torch REQUIRED)
 
-  # torch and what our kernels call, as one name. Headers of imported targets are system headers: no warnings from them.
-  add_library(rondo_torch INTERFACE)
-  target_link_libraries(rondo_torch INTERFACE ${TORCH_LIBRARIES})
-  target_include_directories(rondo_torch SYSTEM INTERFACE ${TORCH_INCLUDE_DIRS})
-  separate_arguments(RONDO_TORCH_FLAGS UNIX_COMMAND "${TORCH_CXX_FLAGS}")
-  target_compile_options(rondo_torch INTERFACE ${RONDO_TORCH_FLAGS})
+  # What our kernels use: vector instructions for several CPUs at once, threads, oneDNN's gemm.
+  add_library(rondo_vectors INTERFACE)
+  find_package(hwy REQUIRED)
+  target_link_libraries(rondo_vectors INTERFACE hwy::hwy)
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     # Without it at::parallel_for in our code is silently serial. Not with clang: its libomp would be a second
     # thread pool beside libtorch's libgomp, so clang builds (development, sanitizers) run our own loops serially.
-    target_compile_options(rondo_torch INTERFACE -fopenmp)
-    target_link_options(rondo_torch INTERFACE -fopenmp)
+    target_compile_options(rondo_vectors INTERFACE -fopenmp)
+    target_link_options(rondo_vectors INTERFACE -fopenmp)
   endif()
-  # oneDNN's gemm, which libtorch brings along in Debian. Without its header bf16 is not offered.
+  # libtorch brings it along in Debian. Without its header bf16 is not offered.
   find_library(RONDO_DNNL dnnl)
   find_path(RONDO_DNNL_INCLUDE dnnl.h)
   if(RONDO_DNNL AND RONDO_DNNL_INCLUDE)
-    target_compile_definitions(rondo_torch INTERFACE RONDO_DNNL)
-    target_link_libraries(rondo_torch INTERFACE ${RONDO_DNNL})
+    target_compile_definitions(rondo_vectors INTERFACE RONDO_DNNL)
+    target_link_libraries(rondo_vectors INTERFACE ${RONDO_DNNL})
   endif()
-  # Vector instructions of our kernels, for several CPUs at once.
-  find_package(hwy REQUIRED)
-  target_link_libraries(rondo_torch INTERFACE hwy::hwy)
+
+  # torch, as one name. Headers of imported targets are system headers: no warnings from them.
+  add_library(rondo_torch INTERFACE)
+  target_link_libraries(rondo_torch INTERFACE rondo_vectors ${TORCH_LIBRARIES})
+  target_include_directories(rondo_torch SYSTEM INTERFACE ${TORCH_INCLUDE_DIRS})
+  separate_arguments(RONDO_TORCH_FLAGS UNIX_COMMAND "${TORCH_CXX_FLAGS}")
+  target_compile_options(rondo_torch INTERFACE ${RONDO_TORCH_FLAGS})
   # Header only: model fingerprints are checksummed with it inlined.
   find_path(RONDO_XXHASH_INCLUDE xxhash.h REQUIRED)
   target_compile_definitions(rondo_torch INTERFACE XXH_INLINE_ALL)

@@ -6,6 +6,7 @@
 #   engine_tests   tests/<other folder of rondo>/*_test.cpp       torch, tests/support/*.cpp compiled in; as shards,
 #                                                                 for starting a process with torch costs half a second
 #   rondo_bench    bench/*.cpp                                    torch, with Google Benchmark; only when asked for
+#   kernel_instructions  tests/instructions/kernels.cpp           no torch; run by tools/instructions.sh; g++ only
 #   <name>_fuzz    tests/fuzz/<name>_fuzz.cpp                     clang and RONDO_FUZZ only
 enable_testing()
 include(GoogleTest)
@@ -96,6 +97,15 @@ function(rondo_add_examples)
   set(RONDO_EXAMPLE_TARGETS ${targets} PARENT_SCOPE)
 endfunction()
 
+# Its numbers are those of one compiler.
+function(rondo_add_instructions)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    add_executable(kernel_instructions tests/instructions/kernels.cpp)
+    rondo_own_code(kernel_instructions)
+    target_link_libraries(kernel_instructions PRIVATE rondo_kernels)
+  endif()
+endfunction()
+
 function(rondo_add_bench)
   file(GLOB sources CONFIGURE_DEPENDS bench/*.cpp)
   find_package(benchmark QUIET)
@@ -120,6 +130,7 @@ if(RONDO_ENGINE)
   if(RONDO_TESTS)
     rondo_add_engine_tests()
     rondo_add_cli_tests()
+    rondo_add_instructions()
   endif()
   rondo_add_bench()
 endif()

@@ -74,7 +74,7 @@ class ClassifyRun {
         paths_(std::move(paths)),
         classifier_(model_as_told(options)),
         augmenter_(classifier_.augment(), classifier_.side()),
-        ahead_(augmenter_, options.threads, 2 * options.batch + 2),
+        ahead_(augmenter_, options.compute.threads, 2 * options.batch + 2),
         area_(static_cast<size_t>(3 * classifier_.side() * classifier_.side())) {}
 
   void run() {
@@ -191,6 +191,6 @@ class ClassifyRun {
 void rondo_engine_classify(const rondo::cli::ClassifyOptions& options) {
   using namespace rondo::cli;
   ImagePaths paths(options);  // first: what is wrong with a path needs no network
-  start_engine(options.threads);
+  start_engine(options.compute);
   ClassifyRun(options, std::move(paths)).run();
 }

@@ -13,6 +13,7 @@
 #include "cli/verbs.h"
 #include "rondo/base/text.h"
 #include "rondo/base/version.h"
+#include "rondo/kernels/cpu_bf16.h"
 #include "rondo/nn/torch.h"
 
 namespace rondo::cli {
@@ -81,6 +82,7 @@ std::string instruction_sets() {
   add(__builtin_cpu_supports("avx512f") != 0, "AVX-512");
   add(__builtin_cpu_supports("avx512vnni") != 0, "AVX-512-VNNI");
   add(__builtin_cpu_supports("avx512bf16") != 0, "AVX-512-BF16");
+  add(kernels::cpu_bf16().tiles, "AMX");
 #endif
   return names.empty() ? "none of AVX2, AVX-512" : names;
 }

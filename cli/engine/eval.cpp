@@ -85,7 +85,7 @@ void evaluate_language(const EvalOptions& options) {
   const bool uses_state = !options.state_in.empty() || !options.state_out.empty();
   State state;
   if (!options.state_in.empty()) {
-    state = State::load(options.state_in, trained.fingerprint).without("logits");
+    state = State::load(options.state_in, trained.fingerprint()).without("logits");
   }
   rondo::ScoreOptions how;
   how.rows = uses_state ? 1 : std::min(options.rows, documents.count());
@@ -95,7 +95,7 @@ void evaluate_language(const EvalOptions& options) {
   how.zero_states = options.without_state;
   const LanguageScore score =
       score_documents(*trained.model, documents, how, uses_state ? &state : nullptr);
-  if (!options.state_out.empty()) state.save(options.state_out, trained.fingerprint);
+  if (!options.state_out.empty()) state.save(options.state_out, trained.fingerprint());
   options.json ? print_score_json(score, documents) : print_score(score, documents);
 }
 
@@ -104,7 +104,7 @@ void evaluate_language(const EvalOptions& options) {
 
 void rondo_engine_eval(const rondo::cli::EvalOptions& options) {
   using namespace rondo::cli;
-  start_engine(options.threads);
+  start_engine(options.compute);
   const std::string task = rondo::find_trained(options.run).model.task();
   if (task == "image") return evaluate_images(options);
   if (options.loops > 0) {

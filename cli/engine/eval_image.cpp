@@ -96,7 +96,7 @@ void evaluate_images(const EvalOptions& options) {
   ImageScoreOptions how;
   how.side = image_side(model.config);
   how.rows = options.decoding.batch;
-  how.threads = options.threads;
+  how.threads = options.compute.threads;
   how.progress = true;
   const ImageScore score = score_images(*model.network, *images, model.augment, how);
   if (score.images == 0) {

@@ -74,7 +74,7 @@ void add_training_outputs(const ForwardOptions& options, const Network& network,
 
 void rondo_engine_forward(const rondo::cli::ForwardOptions& options) {
   using namespace rondo;
-  cli::start_engine(options.threads);
+  cli::start_engine(options.compute);
   const ResolvedModel model = resolve_model(options.model, options.set);
   const std::shared_ptr<Network> network = cli::network_for(options, model);
   const NamedTensors inputs = load_tensors(options.inputs);

@@ -109,13 +109,13 @@ void print_pace(const Pace& pace) {
 
 void rondo_engine_generate(const rondo::cli::GenerateOptions& options) {
   using namespace rondo;
-  cli::start_engine(options.threads);
+  cli::start_engine(options.compute);
   const std::string prompt = cli::prompt_of(options);
   const TrainedLanguageModel trained = load_language_model(options.run, options.tokenizer);
   const std::vector<int32_t> tokens = trained.tokenizer->encode(prompt);
   const auto started = std::chrono::steady_clock::now();
   State state;
-  if (!options.state_in.empty()) state = State::load(options.state_in, trained.fingerprint);
+  if (!options.state_in.empty()) state = State::load(options.state_in, trained.fingerprint());
   Writer writer(trained.model, state, cli::step_weights(options, *trained.model));
   writer.read(tokens);
   const std::chrono::duration<double> ready = std::chrono::steady_clock::now() - started;
@@ -126,7 +126,7 @@ void rondo_engine_generate(const rondo::cli::GenerateOptions& options) {
   }
   const int64_t window = trained.model->config().time.window;
   const cli::Pace pace = cli::write_tokens(options, window, writer, sampler, trained.tokenizer);
-  if (!options.state_out.empty()) writer.state().save(options.state_out, trained.fingerprint);
+  if (!options.state_out.empty()) writer.state().save(options.state_out, trained.fingerprint());
   if (options.stats) {
     fmt::print(stderr, "\nready in {:.3f} ms: {}{} tokens of prompt read\n", ready.count() * 1e3,
                options.state_in.empty() ? "" : "state restored, ", tokens.size());

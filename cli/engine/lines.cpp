@@ -11,6 +11,7 @@
 #include <cstring>
 
 #include "rondo/base/error.h"
+#include "rondo/base/limits.h"
 
 namespace rondo::cli {
 namespace {

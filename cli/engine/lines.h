@@ -11,8 +11,6 @@
 
 namespace rondo::cli {
 
-constexpr size_t kMaxLineBytes = size_t{1} << 20;  // of a longer line the rest is left out
-
 class LineReader {
  public:
   // A file (plain, .gz, .zst), or "-" for stdin.

@@ -13,10 +13,11 @@
 
 #include "rondo/data/text_source.h"
 #include "rondo/nn/allocator.h"
+#include "rondo/nn/kernel_choice.h"
 
 namespace rondo::cli {
 
-void start_engine(int64_t threads) {
+void start_engine(const ComputeOptions& how) {
 #if defined(__GLIBC__)
   // Beside tensors, which have an allocator of their own, scratch memory of libtorch's operations
   // comes and goes every step: its pages are not handed back to the system each time either.
@@ -26,7 +27,9 @@ void start_engine(int64_t threads) {
 #endif
   nn::install_allocator();
   const auto cores = static_cast<int64_t>(std::thread::hardware_concurrency());
-  at::set_num_threads(static_cast<int>(threads > 0 ? threads : std::max<int64_t>(1, cores)));
+  at::set_num_threads(
+      static_cast<int>(how.threads > 0 ? how.threads : std::max<int64_t>(1, cores)));
+  nn::use_kernels(how.kernels == "reference" ? nn::Kernels::reference : nn::Kernels::fused);
 }
 
 std::string cache_folder(const std::string& given) {

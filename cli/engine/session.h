@@ -1,14 +1,16 @@
-// What verbs of the engine share: threads at the start, the cache folder, text from a file or
+// What verbs of the engine share: how to compute, the cache folder, text from a file or
 // stdin.
 #pragma once
 
 #include <cstdint>
 #include <string>
 
+#include "cli/verbs.h"
+
 namespace rondo::cli {
 
-// Sets torch's threads: `threads`, or one per core when 0 (Debian's libtorch comes up with one).
-void start_engine(int64_t threads = 0);
+// The allocator, the kernels to use and torch's threads (Debian's libtorch comes up with one).
+void start_engine(const ComputeOptions& how = {});
 
 // `given`, or the user's cache: $XDG_CACHE_HOME/rondo, ~/.cache/rondo.
 std::string cache_folder(const std::string& given);

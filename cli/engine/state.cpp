@@ -17,11 +17,11 @@ namespace {
 void read_state(const StateOptions& options) {
   const TrainedLanguageModel trained = load_language_model(options.run, options.tokenizer);
   State before;
-  if (!options.state.empty()) before = State::load(options.state, trained.fingerprint);
+  if (!options.state.empty()) before = State::load(options.state, trained.fingerprint());
   Writer writer(trained.model, before);
   writer.read(trained.tokenizer->encode(read_document(options.document)));
   const State after = writer.state();
-  after.save(options.output, trained.fingerprint);
+  after.save(options.output, trained.fingerprint());
   fmt::print("{}: after {} tokens, {}\n", options.output, with_commas(writer.position()),
              human_bytes(after.bytes()));
 }
@@ -59,7 +59,7 @@ void fork_state(const StateOptions& options) {
 }  // namespace rondo::cli
 
 void rondo_engine_state(const rondo::cli::StateOptions& options) {
-  rondo::cli::start_engine(options.threads);
+  rondo::cli::start_engine(options.compute);
   if (options.verb == "read") return rondo::cli::read_state(options);
   if (options.verb == "info") return rondo::cli::tell_state(options);
   rondo::cli::fork_state(options);

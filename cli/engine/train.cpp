@@ -61,7 +61,7 @@ void say_dry_run(const RunConfig& config, Task& task) {
 void rondo_engine_train(const rondo::cli::TrainOptions& options) {
   using namespace rondo;
   const RunConfig config = cli::experiment(options);
-  cli::start_engine(config.train.threads);
+  cli::start_engine({config.train.threads, options.kernels});
   const std::string cache = cli::cache_folder(options.cache);
   if (options.dry_run) {
     const auto task = cli::make_task(config, cache);

@@ -70,7 +70,7 @@ TranslatorOptions translator_options(const DecodingOptions& decoding, int64_t n_
 
 void rondo_engine_translate(const rondo::cli::TranslateOptions& options) {
   using namespace rondo;
-  cli::start_engine(options.threads);
+  cli::start_engine(options.compute);
   const TrainedTranslator trained = load_translation_model(options.run, options.tokenizer);
   Translator translator(trained.model, trained.tokenizers,
                         cli::translator_options(options.decoding, options.n_best));

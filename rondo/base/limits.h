@@ -33,6 +33,9 @@ constexpr int64_t kMaxConfigBytes = 1 << 20;
 // depth would overflow the stack. Our own sections nest four deep.
 constexpr int kMaxConfigDepth = 32;
 
+// Of a line of text (of a TSV: of a column) so much is held; the rest is passed over.
+constexpr size_t kMaxLineBytes = size_t{1} << 20;
+
 // Guessing at a mistyped name costs time quadratic in its length; longer ones are no typing slip.
 constexpr size_t kMaxSuggestLength = 256;
 

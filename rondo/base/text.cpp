@@ -232,6 +232,10 @@ bool glob_match(std::string_view pattern, std::string_view name) {
   return p == pattern.size();
 }
 
+bool is_blank(std::string_view text) {
+  return text.find_first_not_of(" \t\n\v\f\r") == std::string_view::npos;
+}
+
 bool valid_utf8(std::string_view text) {
   size_t at = 0;
   while (at < text.size()) {

@@ -43,6 +43,9 @@ std::vector<std::string> split(std::string_view text, char separator);
 // slashes too) and `?` for exactly one. No escapes. Never worse than |pattern| * |name| steps.
 bool glob_match(std::string_view pattern, std::string_view name);
 
+// Whether there is nothing but spaces, tabs and ends of lines.
+bool is_blank(std::string_view text);
+
 // Whether `text` is well-formed UTF-8 by RFC 3629 (no overlong forms, no surrogates).
 bool valid_utf8(std::string_view text);
 

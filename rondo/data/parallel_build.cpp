@@ -40,10 +40,6 @@ struct RawPair {
   std::vector<int32_t> target_tokens;
 };
 
-bool is_blank(const std::string& text) {
-  return text.find_first_not_of(" \t\n\v\f\r") == std::string::npos;
-}
-
 // Calls work(thread, i) for every i below `count`, from so many threads, the caller's being thread
 // 0; all have ended on return. Rethrows what one of them threw.
 template <class Work>

@@ -16,13 +16,11 @@
 #include <string>
 #include <vector>
 
+#include "rondo/base/limits.h"
 #include "rondo/base/safetensors.h"
 #include "rondo/data/tokenizer.h"
 
 namespace rondo {
-
-// Of a line (of a TSV: of a column) so much is held; the rest is passed over.
-constexpr size_t kMaxLineBytes = size_t{1} << 20;
 
 // Where the two sides are.
 struct ParallelFiles {

@@ -24,10 +24,6 @@ double seconds_of(const std::function<void()>& work) {
   return best;
 }
 
-bool has_text(const std::string& line) {
-  return line.find_first_not_of(" \t\r\n\v\f") != std::string::npos;
-}
-
 }  // namespace
 
 Translator::Translator(std::shared_ptr<EncoderDecoder> model, PairTokenizers tokenizers,
@@ -84,7 +80,7 @@ std::vector<Translation> Translator::translate(const std::vector<std::string>& l
   std::vector<size_t> order;
   const TokenMarks marks = tokenizers_.source->marks();
   for (size_t i = 0; i < lines.size(); ++i) {
-    if (!has_text(lines[i])) {
+    if (is_blank(lines[i])) {
       results[i].candidates.resize(1);
       continue;
     }

@@ -7,6 +7,10 @@
 
 namespace rondo {
 
+std::string TrainedLanguageModel::fingerprint() const {
+  return rondo::fingerprint(config, *model) + "-" + tokenizer->fingerprint();
+}
+
 TrainedLanguageModel load_language_model(const std::string& given, const std::string& tokenizer) {
   const TrainedFiles files = find_trained(given);
   require_task(files, given, "lm");
@@ -25,8 +29,6 @@ TrainedLanguageModel load_language_model(const std::string& given, const std::st
   trained.model = std::make_shared<LanguageModel>(config);
   load_weights(*trained.model, SafetensorsFile::open(files.weights));
   trained.model->eval();
-  trained.fingerprint =
-      fingerprint(trained.config, *trained.model) + "-" + trained.tokenizer->fingerprint();
   return trained;
 }
 

@@ -12,8 +12,10 @@ struct TrainedLanguageModel {
   std::shared_ptr<LanguageModel> model;
   std::shared_ptr<const Tokenizer> tokenizer;
   ModelConfig config;
-  TextConfig data;          // of the run; empty for a model file
-  std::string fingerprint;  // of model and tokenizer: whose states these are
+  TextConfig data;  // of the run; empty for a model file
+
+  // Of model and tokenizer: whose states these are. Reads all weights, so ask only if one is there.
+  std::string fingerprint() const;
 };
 
 // `given`: a run folder or a model file. `tokenizer`: overrides the run's; "" = the run's, or

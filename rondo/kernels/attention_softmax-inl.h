@@ -33,7 +33,8 @@ HWY_INLINE FloatVector exp2_of(FloatVector x) {
   constexpr int floor = _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC;
   const auto rest = FloatVector{_mm512_reduce_ps(x.raw, floor)};
 #else
-  const auto in_range = hn::Max(hn::Set(d, -127.0F), x);  // of a NaN, x86 takes the second
+  const auto vanishes = hn::Lt(x, hn::Set(d, -126.0F));
+  const auto in_range = hn::IfThenElse(vanishes, hn::Set(d, -126.0F), x);
   const auto whole = hn::Floor(in_range);
   const auto rest = hn::Sub(in_range, whole);
 #endif
@@ -49,7 +50,7 @@ HWY_INLINE FloatVector exp2_of(FloatVector x) {
   constexpr hn::RebindToSigned<Floats> integers;
   const auto exponent = hn::Add(hn::ConvertTo(integers, whole), hn::Set(integers, 127));
   y = hn::Mul(y, hn::BitCast(d, hn::ShiftLeft<23>(exponent)));
-  return hn::IfThenZeroElse(hn::Lt(in_range, hn::Set(d, -126.0F)), y);
+  return hn::IfThenZeroElse(vanishes, y);
 #endif
 }
 

@@ -1,23 +1,37 @@
-// 8-bit products. The inner loop is written so that the compiler turns it into the CPU's own
-// instruction for unsigned × signed byte sums where there is one (AVX-512 VNNI), which is why
-// inputs are shifted to unsigned; the shift is taken out again with the weight row's sum.
+// 8-bit products: quantising, packing, the plain way.
 #include "rondo/kernels/int8.h"
 
 #include <algorithm>
 #include <cmath>
 
 #include "rondo/kernels/clones.h"
+#include "rondo/kernels/int8_parts.h"
+#include "rondo/kernels/vector_math.h"
 
 namespace rondo::kernels {
 namespace {
 
 constexpr float kLargest = 127.0F;
 constexpr int32_t kShift = 128;
+constexpr int64_t kInt8Step = 64;
 
+int64_t up_to(int64_t count, int64_t step) { return (count + step - 1) / step * step; }
+
+// Sizes compare like their bits; what is no number is the largest of all, and stays.
+RONDO_CLONES
 float scale_of(const float* row, int64_t count) {
-  float largest = 0.0F;
-  for (int64_t i = 0; i < count; ++i) largest = std::max(largest, std::abs(row[i]));
-  return largest / kLargest;
+  uint32_t largest = 0;
+  for (int64_t i = 0; i < count; ++i) {
+    largest = std::max(largest, float_bits(row[i]) & 0x7fffffffU);
+  }
+  return bits_float(largest) / kLargest;
+}
+
+RONDO_CLONES
+void write_bytes(const float* row, int64_t count, float inverse, uint8_t* q) {
+  for (int64_t i = 0; i < count; ++i) {
+    q[i] = static_cast<uint8_t>(static_cast<int32_t>(std::rint(row[i] * inverse)) + kShift);
+  }
 }
 
 RONDO_CLONES
@@ -29,15 +43,49 @@ int32_t byte_dot(const uint8_t* a, const int8_t* b, int64_t count) {
   return sum;
 }
 
+void int8_by_loops(const Int8Work& work) {
+  const Int8Rows& x = *work.x;
+  const Int8Matrix& w = *work.w;
+  for (int64_t o = work.first; o < work.last; ++o) {
+    const int8_t* weights = w.q.data() + o * w.step;
+    const int32_t shift = w.shift[static_cast<size_t>(o)];
+    const float scale = w.scale[static_cast<size_t>(o)];
+    const float add = work.bias != nullptr ? work.bias[o] : 0.0F;
+    for (int64_t r = 0; r < x.rows; ++r) {
+      const int32_t sum = byte_dot(x.q.data() + r * x.step, weights, w.step) - shift;
+      work.y[r * w.out + o] =
+          static_cast<float>(sum) * scale * x.scale[static_cast<size_t>(r)] + add;
+    }
+  }
+}
+
+// Where q (o, i) lies.
+int64_t place_of(const Int8Matrix& m, int64_t o, int64_t i) {
+  if (m.products == Int8Products::plain) return o * m.step + i;
+  const int64_t block = o / kInt8Block * kInt8Block * m.step;
+  return block + i / kInt8Unit * kInt8Block * kInt8Unit + o % kInt8Block * kInt8Unit +
+         i % kInt8Unit;
+}
+
 }  // namespace
 
-Int8Matrix quantize_rows(const float* w, int64_t out, int64_t in) {
+std::vector<Int8Products> int8_products() {
+  std::vector<Int8Products> found;
+  if (cpu_has_int8_tiles()) found.push_back(Int8Products::tiles);
+  if (cpu_has_int8_vectors()) found.push_back(Int8Products::vectors);
+  found.push_back(Int8Products::plain);
+  return found;
+}
+
+Int8Matrix quantize_rows(const float* w, int64_t out, int64_t in, Int8Products products) {
   Int8Matrix m;
+  m.products = products;
   m.out = out;
   m.in = in;
-  m.q.resize(static_cast<size_t>(out * in));
-  m.scale.resize(static_cast<size_t>(out));
-  m.sums.resize(static_cast<size_t>(out));
+  m.step = up_to(in, kInt8Step);
+  m.q.resize(static_cast<size_t>(up_to(out, kInt8Columns) * m.step));
+  m.scale.resize(static_cast<size_t>(up_to(out, kInt8Columns)));
+  m.shift.resize(static_cast<size_t>(up_to(out, kInt8Columns)));
   for (int64_t o = 0; o < out; ++o) {
     const float* row = w + o * in;
     const float scale = scale_of(row, in);
@@ -45,44 +93,43 @@ Int8Matrix quantize_rows(const float* w, int64_t out, int64_t in) {
     int32_t sum = 0;
     for (int64_t i = 0; i < in; ++i) {
       const auto q = static_cast<int8_t>(std::lrint(row[i] * inverse));
-      m.q[static_cast<size_t>(o * in + i)] = q;
+      m.q[static_cast<size_t>(place_of(m, o, i))] = q;
       sum += q;
     }
     m.scale[static_cast<size_t>(o)] = scale;
-    m.sums[static_cast<size_t>(o)] = sum;
+    m.shift[static_cast<size_t>(o)] = kShift * sum;
   }
   return m;
 }
 
-void quantize_input(const float* x, int64_t rows, int64_t in, Int8Rows& result) {
+void prepare_input(int64_t rows, int64_t in, Int8Rows& result) {
   result.rows = rows;
-  result.in = in;
-  result.q.resize(static_cast<size_t>(rows * in));
-  result.scale.resize(static_cast<size_t>(rows));
-  for (int64_t r = 0; r < rows; ++r) {
+  result.step = up_to(in, kInt8Step);
+  const auto bytes = static_cast<size_t>(up_to(rows, kInt8RowsStep) * result.step);
+  if (result.q.size() < bytes) result.q.resize(bytes);
+  if (result.scale.size() < static_cast<size_t>(rows)) {
+    result.scale.resize(static_cast<size_t>(rows));
+  }
+}
+
+void quantize_input(const float* x, int64_t first, int64_t last, int64_t in, Int8Rows& result) {
+  for (int64_t r = first; r < last; ++r) {
     const float* row = x + r * in;
     const float scale = scale_of(row, in);
-    const float inverse = scale > 0.0F ? 1.0F / scale : 0.0F;
-    uint8_t* q = result.q.data() + r * in;
-    for (int64_t i = 0; i < in; ++i) {
-      q[i] = static_cast<uint8_t>(std::lrint(row[i] * inverse) + kShift);
-    }
+    uint8_t* q = result.q.data() + r * result.step;
+    write_bytes(row, in, scale > 0.0F ? 1.0F / scale : 0.0F, q);
     result.scale[static_cast<size_t>(r)] = scale;
   }
 }
 
 void int8_product(const Int8Rows& x, const Int8Matrix& w, const float* bias, int64_t first,
                   int64_t last, float* y) {
-  for (int64_t o = first; o < last; ++o) {
-    const int8_t* weights = w.q.data() + o * w.in;
-    const int32_t shift = kShift * w.sums[static_cast<size_t>(o)];
-    const float scale = w.scale[static_cast<size_t>(o)];
-    const float add = bias != nullptr ? bias[o] : 0.0F;
-    for (int64_t r = 0; r < x.rows; ++r) {
-      const int32_t sum = byte_dot(x.q.data() + r * x.in, weights, w.in) - shift;
-      y[r * w.out + o] = static_cast<float>(sum) * scale * x.scale[static_cast<size_t>(r)] + add;
-    }
-  }
+  const Int8Work work = {&x, &w, bias, first * kInt8Columns, std::min(last * kInt8Columns, w.out),
+                         y};
+  constexpr int64_t few = 2;  // rows, for which vectors are as quick (measured)
+  if (w.products == Int8Products::tiles && x.rows > few) return int8_by_tiles(work);
+  if (w.products != Int8Products::plain) return int8_by_vectors(work);
+  int8_by_loops(work);
 }
 
 }  // namespace rondo::kernels

@@ -143,11 +143,13 @@ Tensor mask_for_kernels(const Tensor& visible, int64_t keys) {
 ScoreRules rules_of(const AttendOptions& options, int64_t heads, int64_t queries, int64_t keys,
                     bool training) {
   ScoreRules rules;
-  rules.factor = options.scale.defined() ? options.scale.to(at::kFloat) * options.factor
-                                         : at::full({heads}, options.factor, at::kFloat);  // [H]
+  Tensor scale;  // [H]
+  if (options.scale.defined()) scale = options.scale.to(at::kFloat);
+  rules.factor = scale.defined() ? scale * options.factor
+                                 : at::full({heads}, options.factor, at::kFloat);  // [H]
   if (options.bias.defined()) {
     Tensor addend = options.bias.to(at::kFloat);
-    if (options.scale.defined()) addend = addend * options.scale.to(at::kFloat).view({-1, 1, 1});
+    if (scale.defined()) addend = addend * scale.view({-1, 1, 1});
     rules.addend = addend.expand({heads, queries, keys}).contiguous();
   }
   if (options.visible.defined()) rules.visible = mask_for_kernels(options.visible, keys);

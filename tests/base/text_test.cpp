@@ -179,5 +179,12 @@ TEST(TextTest, Join) {
   EXPECT_EQ(join({"", "b"}, "-"), "-b");
 }
 
+TEST(TextTest, BlankIsNothingButSpace) {
+  EXPECT_TRUE(is_blank(""));
+  EXPECT_TRUE(is_blank(" \t\r\n\v\f"));
+  EXPECT_FALSE(is_blank("  x "));
+  EXPECT_FALSE(is_blank(std::string_view("\0", 1)));
+}
+
 }  // namespace
 }  // namespace rondo

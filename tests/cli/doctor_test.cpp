@@ -13,6 +13,15 @@ TEST(Doctor, LooksAtEverything) {
   EXPECT_TRUE(contains(text, "to mend")) << text;
 }
 
+// As the kernel lists them.
+TEST(Doctor, NamesTheInstructionSetsThatMatter) {
+  const std::string flags = slurp("/proc/cpuinfo");
+  const std::string text = rondo_ok({"doctor"}).out;
+  EXPECT_EQ(contains(text, "AVX2"), contains(flags, " avx2 ")) << text;
+  EXPECT_EQ(contains(text, "AVX-512-VNNI"), contains(flags, " avx512_vnni ")) << text;
+  EXPECT_EQ(contains(text, " AMX\n"), contains(flags, " amx_bf16 ")) << text;
+}
+
 TEST(Doctor, JsonHoldsTheSame) {
   const nlohmann::json findings = rondo_ok({"doctor", "--json"}).json();
   EXPECT_GE(findings.size(), 8u);

@@ -1,16 +1,102 @@
-// 8-bit products against fp32 ones: exact on numbers that 8 bits hold, within half a step of each
-// factor on others, whatever the sizes.
+// 8-bit products, every way this CPU has, against a plain loop over the quantised numbers and
+// against fp32 ones: exact on numbers that 8 bits hold, within half a step of each factor on
+// others, whatever the sizes.
 #include "rondo/kernels/int8.h"
 
 #include "rondo/nn/layers.h"
-#include "tests/support/expect.h"
+#include "tests/kernels/kernel_test_util.h"
 
 namespace rondo::test {
 namespace {
 
-Tensor int8_of(const Tensor& x, const Tensor& w, const Tensor& bias) {
-  const kernels::Int8Matrix m = kernels::quantize_rows(w.data_ptr<float>(), w.size(0), w.size(1));
+Tensor int8_of(const Tensor& x, const Tensor& w, const Tensor& bias,
+               kernels::Int8Products products = kernels::int8_products().front()) {
+  const kernels::Int8Matrix m =
+      kernels::quantize_rows(w.data_ptr<float>(), w.size(0), w.size(1), products);
   return nn::int8_linear(x, m, bias, Scope());
+}
+
+// Rows as whole numbers from -127 to 127 and their scales, by plain operations.
+struct QuantizedRows {
+  Tensor q;      // [rows, in]
+  Tensor scale;  // [rows, 1]
+};
+
+QuantizedRows quantized(const Tensor& x) {
+  const Tensor scale = x.abs().amax(1, true) / 127.0F;
+  const Tensor inverse = at::where(scale.gt(0.0), 1.0F / scale, at::zeros_like(scale));
+  return {(x * inverse).round().to(at::kDouble), scale.to(at::kDouble)};
+}
+
+// The definition: a double loop.
+Tensor by_loops(const Tensor& x, const Tensor& w, const Tensor& bias) {
+  const QuantizedRows a = quantized(x);
+  const QuantizedRows b = quantized(w);
+  Tensor y = at::empty({x.size(0), w.size(0)}, at::kDouble);
+  const auto xs = a.q.accessor<double, 2>();
+  const auto ws = b.q.accessor<double, 2>();
+  auto ys = y.accessor<double, 2>();
+  for (int64_t r = 0; r < x.size(0); ++r) {
+    for (int64_t o = 0; o < w.size(0); ++o) {
+      double sum = 0.0;
+      for (int64_t i = 0; i < x.size(1); ++i) sum += xs[r][i] * ws[o][i];
+      ys[r][o] = sum;
+    }
+  }
+  return y * a.scale * b.scale.t() + bias.to(at::kDouble);
+}
+
+TEST(Int8, EveryWayEqualsADoubleLoop) {
+  at::manual_seed(5);
+  for (const int64_t in : {1, 3, 63, 64, 65, 200, 257}) {
+    for (const int64_t out : {1, 15, 16, 17, 63, 65, 129}) {
+      for (const int64_t rows : {1, 2, 3, 4, 5, 6, 7, 15, 16, 17, 31, 33, 70}) {
+        const Tensor x = at::randn({rows, in});
+        const Tensor w = at::randn({out, in});
+        const Tensor bias = at::randn({out});
+        const Tensor wanted = by_loops(x, w, bias);
+        for (const kernels::Int8Products products : kernels::int8_products()) {
+          SCOPED_TRACE(std::to_string(rows) + "x" + std::to_string(in) + "x" + std::to_string(out) +
+                       " by " + std::to_string(static_cast<int>(products)));
+          expect_near(int8_of(x, w, bias, products), wanted,
+                      1e-6 * (1.0 + wanted.abs().max().item<double>()));
+        }
+      }
+    }
+  }
+}
+
+// 16-bit sums of two such products would overflow.
+TEST(Int8, LargestNumbersDoNotSaturate) {
+  for (const kernels::Int8Products products : kernels::int8_products()) {
+    for (const double sign : {1.0, -1.0}) {
+      const Tensor x = at::full({20, 300}, 127.0F);
+      const Tensor w = at::full({40, 300}, sign * 127.0).to(at::kFloat);
+      expect_identical(int8_of(x, w, Tensor(), products),
+                       at::full({20, 40}, sign * 127.0 * 127.0 * 300.0).to(at::kFloat));
+    }
+  }
+}
+
+TEST(Int8, TheSameWithAnyNumberOfThreads) {
+  at::manual_seed(6);
+  const Tensor x = at::randn({200, 512});
+  const Tensor w = at::randn({1000, 512});
+  const Tensor bias = at::randn({1000});
+  const WithThreads one(1);
+  const Tensor wanted = int8_of(x, w, bias);
+  const WithThreads three(3);
+  expect_identical(int8_of(x, w, bias), wanted);
+}
+
+TEST(Int8, NaNStaysNaN) {
+  for (const kernels::Int8Products products : kernels::int8_products()) {
+    Tensor x = at::ones({6, 5});
+    x[1][2] = NAN;
+    const Tensor y = int8_of(x, at::ones({3, 5}), Tensor(), products);
+    EXPECT_TRUE(y[1].isnan().all().item<bool>());
+    EXPECT_EQ(y.isnan().sum().item<int64_t>(), 3);
+  }
 }
 
 TEST(Int8, WholeNumbersAreExact) {
@@ -21,7 +107,9 @@ TEST(Int8, WholeNumbersAreExact) {
   x.select(1, 0).fill_(127.0);
   w.select(1, 3).fill_(-127.0);
   const Tensor bias = at::arange(11).to(at::kFloat);
-  expect_identical(int8_of(x, w, bias), at::matmul(x, w.t()) + bias);
+  for (const kernels::Int8Products products : kernels::int8_products()) {
+    expect_identical(int8_of(x, w, bias, products), at::matmul(x, w.t()) + bias);
+  }
 }
 
 TEST(Int8, OddSizesStayWithinHalfAStep) {

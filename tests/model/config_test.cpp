@@ -110,7 +110,7 @@ void PrintTo(const BadModel& model, std::ostream* out) { *out << model.name; }
 class ImpossibleModel : public ::testing::TestWithParam<BadModel> {};
 
 TEST_P(ImpossibleModel, IsRefusedWithItsReason) {
-  const Error error = error_from([] { read_text(GetParam().text); });
+  const Error error = error_of([] { read_text(GetParam().text); });
   EXPECT_EQ(static_cast<int>(error.code()), static_cast<int>(ExitCode::bad_input));
   const std::string text = error.what();
   EXPECT_NE(text.find(GetParam().says), std::string::npos) << text;
@@ -152,7 +152,7 @@ TEST(ModelConfig, TasksAndKindsGoTogether) {
 
 TEST(FindModel, SuggestsTheNearestName) {
   const auto suggests = [](const std::string& typed, const std::string& meant) {
-    const Error error = error_from([&] { find_model(typed); });
+    const Error error = error_of([&] { find_model(typed); });
     EXPECT_EQ(static_cast<int>(error.code()), static_cast<int>(ExitCode::usage));
     EXPECT_NE(std::string(error.what()).find(meant), std::string::npos) << error.what();
   };

@@ -36,7 +36,7 @@ struct ForeignFile {
 void expect_refused(const ForeignFile& file, const std::vector<std::string>& parts) {
   const TinyModel m(file.config);
   const std::string before = fingerprint(m.config, *m.network);
-  const Error error = error_from([&] { file.import_into(*m.network); });
+  const Error error = error_of([&] { file.import_into(*m.network); });
   EXPECT_EQ(static_cast<int>(error.code()), static_cast<int>(ExitCode::bad_input));
   for (const std::string& part : parts) {
     EXPECT_NE(std::string(error.what()).find(part), std::string::npos)

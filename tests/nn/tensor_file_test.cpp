@@ -45,7 +45,7 @@ TEST(LoadWeights, FillsEverythingOrChangesNothing) {
   wrong.erase("bias");
   wrong["weight"] = at::zeros({2, 4});
   wrong["extra.thing"] = at::zeros({1});
-  const std::string text = error_from([&] { load(wrong); }).what();
+  const std::string text = error_of([&] { load(wrong); }).what();
   for (const char* part : {"missing: bias [2]", "weight: expected shape [2, 3], got [2, 4]",
                            "not in the model: extra.thing"}) {
     EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;

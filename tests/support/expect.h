@@ -5,27 +5,17 @@
 
 #include <string>
 
-#include "rondo/base/error.h"
 #include "rondo/nn/torch.h"
+#include "tests/base/base_test_util.h"
 
 namespace rondo::test {
 
-// The Error that `action` throws; a test failure and an empty Error if it throws none.
-template <class Action>
-Error error_from(Action action) {
-  try {
-    action();
-  } catch (const Error& error) {
-    return error;
-  }
-  ADD_FAILURE() << "expected an Error, got none";
-  return Error(ExitCode::ok, "no error was thrown");
-}
+using testing::error_of;
 
 // `action` throws an Error of this code whose text (advice included) contains `part`.
 template <class Action>
 void expect_error(ExitCode code, const std::string& part, Action action) {
-  const Error error = error_from(action);
+  const Error error = error_of(action);
   EXPECT_EQ(static_cast<int>(error.code()), static_cast<int>(code)) << error.what();
   EXPECT_NE(std::string(error.what()).find(part), std::string::npos)
       << "expected to read: " << part << "\ngot: " << error.what();

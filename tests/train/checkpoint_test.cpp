@@ -188,7 +188,7 @@ TEST(FailingSave, LeavesTheEarlierOnesWholeAndNothingElse) {
   checkpoints.save(1, small_checkpoint(1), 1);
   Checkpoint large = small_checkpoint(2);
   large.tensors["weight.map"] = at::zeros({1 << 16});
-  const Error error = error_from([&] {
+  const Error error = error_of([&] {
     const FileSizeLimit limit(100000);
     checkpoints.save(2, large, 1);
   });
@@ -208,7 +208,7 @@ TEST(FailingSave, OnAFullDeviceSaysHowMuchIsNeeded) {
   const CheckpointFolder checkpoints(folder.path());
   checkpoints.save(1, small_checkpoint(1), 5);
   std::filesystem::create_symlink("/dev/full", checkpoints.path(2));
-  const Error error = error_from([&] { checkpoints.save(2, small_checkpoint(2), 5); });
+  const Error error = error_of([&] { checkpoints.save(2, small_checkpoint(2), 5); });
   EXPECT_EQ(error.code(), ExitCode::io);
   const std::string said = error.what();
   EXPECT_NE(said.find(checkpoints.path(2)), std::string::npos) << said;

@@ -60,8 +60,7 @@ struct TileShapes {  // as the CPU reads it
 const TileShapes kTileShapes;
 
 // 16 × 16 units turned over: out[j][i] = in[i][j], rows of `in` `step` units apart.
-RONDO_FOR_TILES
-void turn_units(const uint32_t* in, int64_t step, uint32_t* out) {
+RONDO_FOR_TILES RONDO_INLINE void turn_units(const uint32_t* in, int64_t step, uint32_t* out) {
   __m512i r[16];
   __m512i t[16];
   for (int i = 0; i < 16; ++i) r[i] = _mm512_loadu_si512(in + i * step);
@@ -88,8 +87,7 @@ void turn_units(const uint32_t* in, int64_t step, uint32_t* out) {
 }
 
 // Two rows of 16 numbers as 16 units.
-RONDO_FOR_TILES
-void join_rows(const Bf16* first, const Bf16* second, uint32_t* out) {
+RONDO_FOR_TILES RONDO_INLINE void join_rows(const Bf16* first, const Bf16* second, uint32_t* out) {
   const auto* a = reinterpret_cast<const __m256i*>(first);
   const auto* b = reinterpret_cast<const __m256i*>(second);
   const __m512i low = _mm512_cvtepu16_epi32(_mm256_loadu_si256(a));
@@ -103,6 +101,7 @@ RONDO_FOR_TILES
 void close_tiles() { _tile_release(); }
 
 // One tile of the right side from whole rows and columns.
+RONDO_FOR_TILES
 void pack_tile(const Bf16* data, int64_t k, int64_t n, int64_t all_k, int64_t all_n,
                bool transposed, uint32_t* out) {
   if (k + 32 > all_k || n + 16 > all_n || (transposed && all_k % 2 != 0)) {

@@ -220,7 +220,8 @@ nn::Head LanguageModel::head() const {
 
 Tensor LanguageModel::finish(const Tensor& stream, const Scope& scope) const {
   const Tensor y = output_rows(stream, scope);
-  return nn::linear(y, embedding_, Tensor(), scope / "head") * head().scale;  // [B, N, V]
+  const double root = std::sqrt(static_cast<double>(config_.vocabulary));
+  return nn::linear(y, embedding_, Tensor(), scope / "head") / root;  // [B, N, V]
 }
 
 NamedTensors LanguageModel::forward(const NamedTensors& inputs, State& state, const Scope& scope) {

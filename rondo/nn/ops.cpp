@@ -5,7 +5,6 @@
 #include <torch/csrc/autograd/custom_function.h>
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 
 #include "rondo/kernels/dropout.h"
@@ -167,10 +166,13 @@ Tensor unit_norm(const Tensor& x, double epsilon) {
   if (x.dim() == 4 && !x.is_contiguous() && x.transpose(1, 2).is_contiguous()) {  // heads in place
     return unit_norm(x.transpose(1, 2), epsilon).transpose(1, 2);
   }
-  if (kernels_take(x)) {  // an RMS norm, but for √width
-    const auto width = static_cast<double>(x.size(-1));
-    const Tensor weight = at::full({x.size(-1)}, 1.0 / std::sqrt(width), at::kFloat);
-    return fused_norm(x, weight, Tensor(), {epsilon / width, /*centred=*/false, x.scalar_type()});
+  if (kernels_take(x)) {
+    FusedNorm how;
+    how.epsilon = epsilon;
+    how.centred = false;
+    how.result = x.scalar_type();
+    how.summed = true;
+    return fused_norm(x, at::ones({x.size(-1)}, at::kFloat), Tensor(), how);
   }
   const Tensor wide = as_wanted(Operation::norm, x);
   return wide * at::rsqrt(wide.square().sum(-1, /*keepdim=*/true) + epsilon);

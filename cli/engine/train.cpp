@@ -48,7 +48,8 @@ void say_dry_run(const RunConfig& config, Task& task) {
   fmt::print("parameters        {}\n", with_commas(cost.parameters));
   fmt::print("steps             {} of {} {}\n", with_commas(config.train.steps),
              with_commas(static_cast<int64_t>(units)), task.unit());
-  fmt::print("peak memory       {}\n", human_bytes(measured.peak_bytes));
+  fmt::print("peak memory       {}, of which tensors {}\n", human_bytes(measured.peak_bytes),
+             human_bytes(measured.tensor_bytes));
   fmt::print("time per step     {:.3f} s ({:.0f} {}/s)\n", measured.seconds_per_step,
              units / measured.seconds_per_step, task.unit());
   fmt::print("time for all      {} without evaluations\n",

@@ -100,9 +100,9 @@ struct SoftmaxOfRow {
 };
 
 // gradient = scale · softmax - subtract.
-template <class Number>
-RONDO_INLINE void write_softmax(const Number* __restrict x, int64_t classes, SoftmaxOfRow row,
-                                float scale, float subtract, Number* __restrict gradient) {
+template <class Number, class Out>
+RONDO_INLINE void write_softmax(const Number* x, int64_t classes, SoftmaxOfRow row, float scale,
+                                float subtract, Out* gradient) {
 #pragma omp simd
   for (int64_t i = 0; i < classes; ++i) {
     narrow(scale * exponential((widen(x[i]) - row.largest) - row.log_sum) - subtract, gradient[i]);
@@ -116,6 +116,11 @@ void row_gradient(const float* x, int64_t classes, SoftmaxOfRow row, float scale
 }
 RONDO_CLONES
 void row_gradient(const Bf16* x, int64_t classes, SoftmaxOfRow row, float scale, float subtract,
+                  Bf16* gradient) {
+  write_softmax(x, classes, row, scale, subtract, gradient);
+}
+RONDO_CLONES
+void row_gradient(const float* x, int64_t classes, SoftmaxOfRow row, float scale, float subtract,
                   Bf16* gradient) {
   write_softmax(x, classes, row, scale, subtract, gradient);
 }
@@ -161,9 +166,9 @@ void labelled_losses(const LabelledRows<Number>& in, const SoftmaxRows& rows, do
   }
 }
 
-template <class Number>
+template <class Number, class Out>
 void labelled_gradient(const LabelledRows<Number>& in, const SoftmaxRows& rows, double factor,
-                       Number* gradient) {
+                       Out* gradient) {
   const auto scale = static_cast<float>(factor);
   const auto everywhere =
       static_cast<float>(factor * in.smoothing / static_cast<double>(in.classes));
@@ -171,15 +176,15 @@ void labelled_gradient(const LabelledRows<Number>& in, const SoftmaxRows& rows, 
 #pragma omp parallel for schedule(static) if (in.rows * in.classes > kWorthThreads)
   for (int64_t r = 0; r < in.rows; ++r) {
     const Number* x = in.logits + r * in.classes;
-    Number* out = gradient + r * in.classes;
+    Out* out = gradient + r * in.classes;
     const int64_t label = in.labels[r];
     if (label < 0) {
-      std::fill(out, out + in.classes, Number{});
+      std::fill(out, out + in.classes, Out{});
       continue;
     }
     const SoftmaxOfRow row = {rows.largest[r], rows.log_sum[r]};
-    row_gradient(x, in.classes, row, scale, everywhere, out);
     const float p = exponential((widen(x[label]) - row.largest) - row.log_sum);
+    row_gradient(x, in.classes, row, scale, everywhere, out);
     narrow(scale * p - at_label, out[label]);
   }
 }
@@ -224,6 +229,10 @@ void cross_entropy_gradient(const LabelledRows<float>& in, const SoftmaxRows& ro
   labelled_gradient(in, rows, factor, gradient);
 }
 void cross_entropy_gradient(const LabelledRows<Bf16>& in, const SoftmaxRows& rows, double factor,
+                            Bf16* gradient) {
+  labelled_gradient(in, rows, factor, gradient);
+}
+void cross_entropy_gradient(const LabelledRows<float>& in, const SoftmaxRows& rows, double factor,
                             Bf16* gradient) {
   labelled_gradient(in, rows, factor, gradient);
 }

@@ -31,10 +31,13 @@ struct SoftmaxRows {
 void cross_entropy(const LabelledRows<float>& in, const SoftmaxRows& rows, double* losses);
 void cross_entropy(const LabelledRows<Bf16>& in, const SoftmaxRows& rows, double* losses);
 
-// gradient [rows, classes] = factor · (softmax - target).
+// gradient [rows, classes] = factor · (softmax - target); `gradient` may be the logits themselves
+// where both are of one type.
 void cross_entropy_gradient(const LabelledRows<float>& in, const SoftmaxRows& rows, double factor,
                             float* gradient);
 void cross_entropy_gradient(const LabelledRows<Bf16>& in, const SoftmaxRows& rows, double factor,
+                            Bf16* gradient);
+void cross_entropy_gradient(const LabelledRows<float>& in, const SoftmaxRows& rows, double factor,
                             Bf16* gradient);
 
 // The same for targets [rows, classes]: loss = -Σ target · log p. `masses`: the sum of every row's

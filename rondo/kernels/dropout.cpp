@@ -18,21 +18,34 @@ uint32_t mix(uint64_t h) {
   return static_cast<uint32_t>(h ^ (h >> 33));
 }
 
-RONDO_CLONES
-void drop_stretch(const float* x, float* y, uint32_t place, int64_t count, uint32_t threshold,
-                  float scale, uint32_t key) {
+template <class Number>
+RONDO_INLINE void drop_numbers(const Number* x, Number* y, uint32_t place, int64_t count,
+                               uint32_t threshold, float scale, uint32_t key) {
+#pragma omp simd
   for (int64_t i = 0; i < count; ++i) {
     uint32_t h = (place + static_cast<uint32_t>(i)) * 0x9e3779b9U ^ key;
     h = (h ^ (h >> 16)) * 0x85ebca6bU;
     h = (h ^ (h >> 13)) * 0xc2b2ae35U;
     h = h ^ (h >> 16);
-    y[i] = h >= threshold ? x[i] * scale : 0.0F;
+    narrow(h >= threshold ? widen(x[i]) * scale : 0.0F, y[i]);
   }
 }
 
-}  // namespace
+// The compiler clones functions, not templates.
+RONDO_CLONES
+void drop_stretch(const float* x, float* y, uint32_t place, int64_t count, uint32_t threshold,
+                  float scale, uint32_t key) {
+  drop_numbers(x, y, place, count, threshold, scale, key);
+}
+RONDO_CLONES
+void drop_stretch(const Bf16* x, Bf16* y, uint32_t place, int64_t count, uint32_t threshold,
+                  float scale, uint32_t key) {
+  drop_numbers(x, y, place, count, threshold, scale, key);
+}
 
-void dropout(const float* x, float* y, int64_t first, int64_t count, double rate, uint64_t seed) {
+template <class Number>
+void drop_all(const Number* x, Number* y, int64_t first, int64_t count, double rate,
+              uint64_t seed) {
   const auto threshold = static_cast<uint32_t>(std::llround(rate * 4294967295.0));
   const auto scale = static_cast<float>(1.0 / (1.0 - rate));
   for (int64_t done = 0; done < count;) {
@@ -44,6 +57,15 @@ void dropout(const float* x, float* y, int64_t first, int64_t count, double rate
                  key);
     done += part;
   }
+}
+
+}  // namespace
+
+void dropout(const float* x, float* y, int64_t first, int64_t count, double rate, uint64_t seed) {
+  drop_all(x, y, first, count, rate, seed);
+}
+void dropout(const Bf16* x, Bf16* y, int64_t first, int64_t count, double rate, uint64_t seed) {
+  drop_all(x, y, first, count, rate, seed);
 }
 
 }  // namespace rondo::kernels

@@ -55,13 +55,13 @@ void prepare_tiles() {
 bool has_gemm() { return true; }
 
 void gemm(const Product& p, const float* a, const float* b, float* c) {
-  require(dnnl_sgemm(letter(p.transpose_a), letter(p.transpose_b), p.m, p.n, p.k, 1.0F, a,
+  require(dnnl_sgemm(letter(p.transpose_a), letter(p.transpose_b), p.m, p.n, p.k, p.alpha, a,
                      row_of_a(p), b, row_of_b(p), p.beta, c, p.n));
 }
 
 void gemm(const Product& p, const uint16_t* a, const uint16_t* b, float* c) {
-  require(dnnl_gemm_bf16bf16f32(letter(p.transpose_a), letter(p.transpose_b), p.m, p.n, p.k, 1.0F,
-                                a, row_of_a(p), b, row_of_b(p), p.beta, c, p.n));
+  require(dnnl_gemm_bf16bf16f32(letter(p.transpose_a), letter(p.transpose_b), p.m, p.n, p.k,
+                                p.alpha, a, row_of_a(p), b, row_of_b(p), p.beta, c, p.n));
 }
 #else
 bool has_gemm() { return false; }

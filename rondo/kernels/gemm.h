@@ -7,14 +7,15 @@
 
 namespace rondo::kernels {
 
-// c [m, n] = op(a) [m, k] · op(b) [k, n] + beta · c, all contiguous and row-major; a transposed
-// operand lies in memory as its transpose does.
+// c [m, n] = alpha · op(a) [m, k] · op(b) [k, n] + beta · c, all contiguous and row-major; a
+// transposed operand lies in memory as its transpose does.
 struct Product {
   bool transpose_a = false;
   bool transpose_b = false;
   int64_t m = 0;
   int64_t n = 0;
   int64_t k = 0;
+  float alpha = 1.0F;
   float beta = 0.0F;
 };
 

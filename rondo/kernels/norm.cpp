@@ -16,16 +16,28 @@ namespace {
 // At most 64 pieces, so that their sums take little room.
 int64_t norm_piece_rows(int64_t rows) { return std::max<int64_t>(16, (rows + 63) / 64); }
 
+// How a row is normalised. `share`: of every square in what the row is divided by.
+struct RowLaw {
+  float epsilon = 0.0F;
+  float share = 1.0F;
+  bool centred = true;
+};
+
+RowLaw law_of(const NormShape& shape) {
+  const float share = shape.summed ? 1.0F : 1.0F / static_cast<float>(shape.width);
+  return {static_cast<float>(shape.epsilon), share, shape.centred};
+}
+
 struct RowStatistics {
   float mean = 0.0F;
   float factor = 0.0F;
 };
 
 template <class In>
-RONDO_INLINE RowStatistics statistics_of(const In* x, int64_t width, float epsilon, bool centred) {
-  const float share = 1.0F / static_cast<float>(width);
+RONDO_INLINE RowStatistics statistics_of(const In* x, int64_t width, const RowLaw& law) {
+  const float share = law.share;
   float sum = 0.0F;
-  if (centred) {
+  if (law.centred) {
 #pragma omp simd reduction(+ : sum)
     for (int64_t i = 0; i < width; ++i) sum += widen(x[i]);
   }
@@ -36,14 +48,14 @@ RONDO_INLINE RowStatistics statistics_of(const In* x, int64_t width, float epsil
     const float d = widen(x[i]) - mean;
     squares += d * d;
   }
-  return {mean, 1.0F / std::sqrt(squares * share + epsilon)};
+  return {mean, 1.0F / std::sqrt(squares * share + law.epsilon)};
 }
 
 template <class In, class Out>
 RONDO_INLINE RowStatistics normalise(const In* __restrict x, const float* __restrict weight,
                                      const float* __restrict bias, Out* __restrict y, int64_t width,
-                                     float epsilon, bool centred) {
-  const RowStatistics s = statistics_of(x, width, epsilon, centred);
+                                     const RowLaw& law) {
+  const RowStatistics s = statistics_of(x, width, law);
   if (bias != nullptr) {
 #pragma omp simd
     for (int64_t i = 0; i < width; ++i) {
@@ -63,9 +75,9 @@ RONDO_INLINE RowStatistics normalise(const In* __restrict x, const float* __rest
 template <class In, class Out>
 RONDO_INLINE void normalise_back(const In* __restrict x, const float* __restrict weight,
                                  RowStatistics s, const Out* __restrict dy, In* __restrict dx,
-                                 int64_t width, bool centred, float* __restrict weight_sums,
+                                 int64_t width, const RowLaw& law, float* __restrict weight_sums,
                                  float* __restrict bias_sums) {
-  const float share = 1.0F / static_cast<float>(width);
+  const float share = law.share;
   float h_sum = 0.0F;
   float product_sum = 0.0F;
 #pragma omp simd reduction(+ : h_sum, product_sum)
@@ -77,7 +89,7 @@ RONDO_INLINE void normalise_back(const In* __restrict x, const float* __restrict
     weight_sums[i] += g * n;
     bias_sums[i] += g;
   }
-  const float h_mean = centred ? h_sum * share : 0.0F;
+  const float h_mean = law.centred ? h_sum * share : 0.0F;
   const float product_mean = product_sum * share;
 #pragma omp simd
   for (int64_t i = 0; i < width; ++i) {
@@ -90,13 +102,13 @@ RONDO_INLINE void normalise_back(const In* __restrict x, const float* __restrict
 #define RONDO_NORM_ROWS(In, Out)                                                               \
   RONDO_CLONES                                                                                 \
   RowStatistics norm_row(const In* x, const float* weight, const float* bias, Out* y,          \
-                         int64_t width, float epsilon, bool centred) {                         \
-    return normalise(x, weight, bias, y, width, epsilon, centred);                             \
+                         int64_t width, const RowLaw& law) {                                   \
+    return normalise(x, weight, bias, y, width, law);                                          \
   }                                                                                            \
   RONDO_CLONES                                                                                 \
   void norm_row_back(const In* x, const float* weight, RowStatistics s, const Out* dy, In* dx, \
-                     int64_t width, bool centred, float* weight_sums, float* bias_sums) {      \
-    normalise_back(x, weight, s, dy, dx, width, centred, weight_sums, bias_sums);              \
+                     int64_t width, const RowLaw& law, float* weight_sums, float* bias_sums) { \
+    normalise_back(x, weight, s, dy, dx, width, law, weight_sums, bias_sums);                  \
   }
 RONDO_NORM_ROWS(float, float)
 RONDO_NORM_ROWS(float, Bf16)
@@ -121,11 +133,11 @@ void add_pieces(const std::vector<float>& sums, int64_t which, int64_t width, fl
 template <class In, class Out>
 void norm(const NormShape& shape, const In* x, const float* weight, const float* bias, Out* y,
           const NormStatistics& statistics) {
-  const auto epsilon = static_cast<float>(shape.epsilon);
+  const RowLaw law = law_of(shape);
 #pragma omp parallel for schedule(static) if (shape.rows * shape.width > kWorthNormThreads)
   for (int64_t r = 0; r < shape.rows; ++r) {
-    const RowStatistics s = norm_row(x + r * shape.width, weight, bias, y + r * shape.width,
-                                     shape.width, epsilon, shape.centred);
+    const RowStatistics s =
+        norm_row(x + r * shape.width, weight, bias, y + r * shape.width, shape.width, law);
     statistics.mean[r] = s.mean;
     statistics.factor[r] = s.factor;
   }
@@ -136,6 +148,7 @@ void norm_gradient(const NormShape& shape, const In* x, const float* weight,
                    const NormStatistics& statistics, const Out* y_gradient, In* x_gradient,
                    float* weight_gradient, float* bias_gradient) {
   const int64_t width = shape.width;
+  const RowLaw law = law_of(shape);
   const int64_t per_piece = norm_piece_rows(shape.rows);
   const int64_t pieces = (shape.rows + per_piece - 1) / per_piece;
   std::vector<float> sums(static_cast<size_t>(pieces * 2 * width));  // [pieces, 2, width]
@@ -145,8 +158,8 @@ void norm_gradient(const NormShape& shape, const In* x, const float* weight,
     const int64_t last = std::min(shape.rows, (p + 1) * per_piece);
     for (int64_t r = p * per_piece; r < last; ++r) {
       norm_row_back(x + r * width, weight, {statistics.mean[r], statistics.factor[r]},
-                    y_gradient + r * width, x_gradient + r * width, width, shape.centred,
-                    weight_sums, weight_sums + width);
+                    y_gradient + r * width, x_gradient + r * width, width, law, weight_sums,
+                    weight_sums + width);
     }
   }
   if (weight_gradient != nullptr) add_pieces(sums, 0, width, weight_gradient);

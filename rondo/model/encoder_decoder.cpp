@@ -110,7 +110,7 @@ State EncoderDecoder::encode(const Tensor& source, const Scope& scope) {
   return state;
 }
 
-Tensor EncoderDecoder::decode(const Tensor& target, State& state, const Scope& scope) {
+Tensor EncoderDecoder::decode_rows(const Tensor& target, State& state, const Scope& scope) {
   const int64_t first = state.get("position").max().item<int64_t>();
   const int64_t count = target.size(1);
   Call call;
@@ -131,9 +131,22 @@ Tensor EncoderDecoder::decode(const Tensor& target, State& state, const Scope& s
   const Tensor y = decoder_->forward(x, call, scope / "decoder");  // [B, T, D]
   state.set("position", state.get("position") + count);
   scope.record("output", y);
+  return y;
+}
+
+Tensor EncoderDecoder::decode(const Tensor& target, State& state, const Scope& scope) {
+  const Tensor y = decode_rows(target, state, scope);
   if (head_ != nullptr) return head_->forward(y, scope / "head");
   return tied_ != nullptr ? tied_->forward(y, scope / "head")
                           : nn::linear(y, target_embedding_, Tensor(), scope / "head");
+}
+
+LossSum EncoderDecoder::loss_of_target(const Tensor& target, const Tensor& labels, State& state,
+                                       double smoothing) {
+  const Tensor y = decode_rows(target, state, Scope());
+  nn::Head head;
+  head.map = head_ != nullptr ? head_->map() : nn::LinearMap{target_embedding_, Tensor()};
+  return sum_cross_entropy(y, head, labels, -1, smoothing);
 }
 
 State EncoderDecoder::reorder(const State& state, const Tensor& rows, const Tensor& sentences) {

@@ -22,6 +22,10 @@ class EncoderDecoder : public Network {
   // by token: the same result.
   Tensor decode(const Tensor& target, State& state, const Scope& scope);
 
+  // The summed loss of the same pass against labels [B, T], without logits being held. Training.
+  LossSum loss_of_target(const Tensor& target, const Tensor& labels, State& state,
+                         double smoothing = 0.0);
+
   // For beam search, where each of B sentences has n rows that follow each other: decode() takes
   // B·n rows of tokens for a state of B sentences. Rows go on as copies of the rows `rows` [B'·n],
   // of the sentences `sentences` [B'] (undefined: all of them, in order).
@@ -38,6 +42,8 @@ class EncoderDecoder : public Network {
  private:
   std::shared_ptr<Stack> make_stack(bool decoder) const;
   Tensor embed(const Tensor& table, const Tensor& tokens, int64_t first) const;
+  // What the head reads [B, T, D].
+  Tensor decode_rows(const Tensor& target, State& state, const Scope& scope);
 
   EncoderDecoderConfig config_;
   Tensor source_embedding_;  // [Vs, D]

@@ -176,8 +176,8 @@ Tensor LanguageModel::forward_by_blocks(const Tensor& x, Call& call, const Scope
   return at::cat(outputs, 1);
 }
 
-Tensor LanguageModel::forward_tokens(const Tensor& tokens, State& state, const Scope& scope,
-                                     bool zero_states) {
+Tensor LanguageModel::read_tokens(const Tensor& tokens, State& state, const Scope& scope,
+                                  bool zero_states) {
   const int64_t count = tokens.size(1);
   const Tensor position = begin(state, tokens.size(0));
   Call call;
@@ -191,13 +191,33 @@ Tensor LanguageModel::forward_tokens(const Tensor& tokens, State& state, const S
                                                    : stack_->forward(x, call, scope / "stack");
   state.set("position", (position + count).squeeze(1));
   state = state.detach();
-  return finish(y, scope);
+  return y;
 }
 
-Tensor LanguageModel::finish(const Tensor& stream, const Scope& scope) const {
+Tensor LanguageModel::forward_tokens(const Tensor& tokens, State& state, const Scope& scope,
+                                     bool zero_states) {
+  return finish(read_tokens(tokens, state, scope, zero_states), scope);
+}
+
+LossSum LanguageModel::loss_of_tokens(const Tensor& tokens, const Tensor& labels, State& state,
+                                      double smoothing) {
+  const Tensor y = output_rows(read_tokens(tokens, state, Scope(), false), Scope());
+  return sum_cross_entropy(y, head(), labels, -1, smoothing);
+}
+
+Tensor LanguageModel::output_rows(const Tensor& stream, const Scope& scope) const {
   const Tensor y =
       nn::dropout(norm_->forward(stream, scope / "norm"), config_.dropout, is_training());
   scope.record("output", y);
+  return y;
+}
+
+nn::Head LanguageModel::head() const {
+  return {{embedding_, Tensor()}, 1.0 / std::sqrt(static_cast<double>(config_.vocabulary))};
+}
+
+Tensor LanguageModel::finish(const Tensor& stream, const Scope& scope) const {
+  const Tensor y = output_rows(stream, scope);
   const double root = std::sqrt(static_cast<double>(config_.vocabulary));
   return nn::linear(y, embedding_, Tensor(), scope / "head") / root;  // [B, N, V]
 }

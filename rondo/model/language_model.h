@@ -27,6 +27,10 @@ class LanguageModel : public Network {
   Tensor forward_tokens(const Tensor& tokens, State& state, const Scope& scope,
                         bool zero_states = false);
 
+  // The summed loss of the same pass against labels [B, N], without logits being held.
+  LossSum loss_of_tokens(const Tensor& tokens, const Tensor& labels, State& state,
+                         double smoothing = 0.0);
+
   // Reading one token at a time without copying windows: open buffers from a state (empty: a new
   // document in each of `rows` rows), step, close them into a state again. Same results as
   // forward_tokens(), no gradients, dropout never. can_step() is false where the past is unbounded
@@ -53,7 +57,12 @@ class LanguageModel : public Network {
   void check_state(const State& state, int64_t rows) const;
   Tensor forward_by_blocks(const Tensor& x, Call& call, const Scope& scope);
   int64_t behind(const Tensor& position) const;
-  Tensor finish(const Tensor& y, const Scope& scope) const;
+  // tokens [B, N] → the stream after all levels [B, N, D].
+  Tensor read_tokens(const Tensor& tokens, State& state, const Scope& scope, bool zero_states);
+  // What the head reads, the head, and its logits.
+  Tensor output_rows(const Tensor& stream, const Scope& scope) const;
+  nn::Head head() const;
+  Tensor finish(const Tensor& stream, const Scope& scope) const;
   const WindowAttention& window_attention(int64_t level) const;
 
   LanguageModelConfig config_;

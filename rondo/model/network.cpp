@@ -29,6 +29,31 @@ struct Builder {
   }
 };
 
+// Labels of rows [..., ·] as one list, -1 where a row is not scored, and how many are.
+struct ScoredLabels {
+  Tensor labels;
+  int64_t count = 0;
+};
+
+ScoredLabels scored_labels(const Tensor& rows, int64_t classes, const Tensor& labels,
+                           int64_t ignored) {
+  const Tensor flat = labels.reshape({-1});
+  if (flat.numel() * rows.size(-1) != rows.numel()) {
+    Shape expected = rows.sizes().vec();
+    expected.pop_back();
+    throw Error(ExitCode::bad_input,
+                fmt::format("inputs: labels: expected [{}], one for each row of logits, got [{}]",
+                            fmt::join(expected, ", "), fmt::join(labels.sizes().vec(), ", ")));
+  }
+  if (flat.numel() > 0 && flat.max().item<int64_t>() >= classes) {
+    throw Error(ExitCode::bad_input,
+                fmt::format("inputs: labels: expected numbers below {}, got {}", classes,
+                            flat.max().item<int64_t>()));
+  }
+  const Tensor scored = flat.ge(0).logical_and(flat.ne(ignored));
+  return {at::where(scored, flat, at::full_like(flat, -1)), scored.sum().item<int64_t>()};
+}
+
 }  // namespace
 
 std::shared_ptr<Network> build_network(const ModelConfig& config) {
@@ -109,25 +134,16 @@ Tensor require_images(const NamedTensors& inputs, int64_t side) {
 LossSum sum_cross_entropy(const Tensor& logits, const Tensor& labels, int64_t ignored,
                           double smoothing) {
   const int64_t classes = logits.size(-1);
-  const Tensor flat = labels.reshape({-1});
-  if (flat.numel() * classes != logits.numel()) {
-    Shape expected = logits.sizes().vec();
-    expected.pop_back();
-    throw Error(ExitCode::bad_input,
-                fmt::format("inputs: labels: expected [{}], one for each row of logits, got [{}]",
-                            fmt::join(expected, ", "), fmt::join(labels.sizes().vec(), ", ")));
-  }
-  const Tensor scored = flat.ge(0).logical_and(flat.ne(ignored));
-  if (flat.numel() > 0 && flat.max().item<int64_t>() >= classes) {
-    throw Error(ExitCode::bad_input,
-                fmt::format("inputs: labels: expected numbers below {}, got {}", classes,
-                            flat.max().item<int64_t>()));
-  }
-  const Tensor kept = at::where(scored, flat, at::full_like(flat, -1));
-  LossSum loss;
-  loss.sum = nn::cross_entropy_sum(logits.reshape({-1, classes}), kept, smoothing);
-  loss.count = scored.sum().item<int64_t>();
-  return loss;
+  const ScoredLabels scored = scored_labels(logits, classes, labels, ignored);
+  return {nn::cross_entropy_sum(logits.reshape({-1, classes}), scored.labels, smoothing),
+          scored.count};
+}
+
+LossSum sum_cross_entropy(const Tensor& x, const nn::Head& head, const Tensor& labels,
+                          int64_t ignored, double smoothing) {
+  const ScoredLabels scored = scored_labels(x, head.map.weight.size(0), labels, ignored);
+  return {nn::head_cross_entropy_sum(x.reshape({-1, x.size(-1)}), head, scored.labels, smoothing),
+          scored.count};
 }
 
 Tensor mean_cross_entropy(const Tensor& logits, const Tensor& labels, int64_t ignored) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "rondo/model/config.h"
+#include "rondo/nn/head_loss.h"
 #include "rondo/nn/module.h"
 #include "rondo/nn/probe.h"
 #include "rondo/nn/tensor_file.h"
@@ -54,6 +55,9 @@ struct LossSum {
 };
 LossSum sum_cross_entropy(const Tensor& logits, const Tensor& labels, int64_t ignored = -1,
                           double smoothing = 0.0);
+// The same of the logits that `head` makes of x [..., D], which are never held as a whole.
+LossSum sum_cross_entropy(const Tensor& x, const nn::Head& head, const Tensor& labels,
+                          int64_t ignored, double smoothing);
 // Mean cross-entropy over labels that are not `ignored` and not negative; 0 when none is scored.
 Tensor mean_cross_entropy(const Tensor& logits, const Tensor& labels, int64_t ignored = -1);
 

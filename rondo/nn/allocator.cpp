@@ -86,7 +86,8 @@ struct CachingMemory::Block {
 // In the line before the data.
 struct CachingMemory::Header {
   Block* block = nullptr;  // null: a small block
-  SmallClass kind;
+  size_t index = 0;        // of a small block: the number of its size, and that size
+  size_t size = 0;
   Header* next = nullptr;  // in the list of free small blocks
 };
 
@@ -98,7 +99,7 @@ void* CachingMemory::allocate(size_t bytes) {
   if (bytes > kLargest) return nullptr;
   const std::lock_guard<std::mutex> guard(mutex_);
   void* data = bytes <= kSmallLimit ? allocate_small(bytes) : allocate_large(bytes);
-  use_.peak = std::max(use_.peak, use_.in_use);
+  count_peak();
   return data;
 }
 
@@ -124,23 +125,23 @@ void* CachingMemory::allocate_small(size_t bytes) {
     void* fresh = nullptr;
     if (posix_memalign(&fresh, kLine, whole) != 0) return nullptr;
     header = new (fresh) Header;
-    header->kind = kind;
+    header->index = kind.index;
+    header->size = kind.size;
   }
   use_.in_use += whole;
   return reinterpret_cast<char*>(header) + kLine;
 }
 
 void CachingMemory::release_small(Header* header) {
-  const SmallClass kind = header->kind;
-  const size_t whole = kind.size + kLine;
+  const size_t whole = header->size + kLine;
   use_.in_use -= whole;
-  if ((small_count_[kind.index] + 1) * whole > kSmallKept) {
+  if ((small_count_[header->index] + 1) * whole > kSmallKept) {
     std::free(header);
     return;
   }
-  header->next = small_[kind.index];
-  small_[kind.index] = header;
-  ++small_count_[kind.index];
+  header->next = small_[header->index];
+  small_[header->index] = header;
+  ++small_count_[header->index];
   use_.cached += whole;
 }
 
@@ -173,7 +174,7 @@ CachingMemory::Block* CachingMemory::take(size_t size) {
   if (block->size - size > size / 16) split(block, size);  // less is not worth a block of its own
   block->free = false;
   use_.in_use += block->size;
-  use_.peak = std::max(use_.peak, use_.in_use);
+  count_peak();
   keep_within_bound();
   return block;
 }
@@ -282,7 +283,7 @@ void CachingMemory::drop_all() {
     while (small_[i] != nullptr) {
       Header* header = small_[i];
       small_[i] = header->next;
-      use_.cached -= header->kind.size + kLine;
+      use_.cached -= header->size + kLine;
       std::free(header);
     }
     small_count_[i] = 0;
@@ -292,6 +293,16 @@ void CachingMemory::drop_all() {
 void CachingMemory::give_back() {
   const std::lock_guard<std::mutex> guard(mutex_);
   drop_all();
+}
+
+void CachingMemory::count_peak() {
+  use_.peak = std::max(use_.peak, use_.in_use);
+  use_.watched = std::max(use_.watched, use_.in_use);
+}
+
+void CachingMemory::watch() {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  use_.watched = use_.in_use;
 }
 
 MemoryUse CachingMemory::use() const {
@@ -337,6 +348,10 @@ bool install_allocator() {
   });
   return true;
 #endif
+}
+
+void watch_memory() {
+  if (tensor_memory != nullptr) tensor_memory->watch();
 }
 
 MemoryUse memory_use() { return tensor_memory != nullptr ? tensor_memory->use() : MemoryUse{}; }

@@ -13,9 +13,10 @@
 namespace rondo::nn {
 
 struct MemoryUse {
-  size_t in_use = 0;  // bytes of living blocks, rounding included
-  size_t cached = 0;  // bytes of free blocks that hold pages of the system
-  size_t peak = 0;    // the most that was in use at one time
+  size_t in_use = 0;   // bytes of living blocks, rounding included
+  size_t cached = 0;   // bytes of free blocks that hold pages of the system
+  size_t peak = 0;     // the most that was in use at one time
+  size_t watched = 0;  // the same since the last watch()
 };
 
 // Blocks of memory, 64-byte aligned. Up to 64 KiB they come from malloc and are kept in lists by
@@ -39,6 +40,8 @@ class CachingMemory {
   // Returns everything unused to the system.
   void give_back();
   MemoryUse use() const;
+  // From now on MemoryUse::watched counts anew.
+  void watch();
 
   // Held around fork(), so that the child does not inherit a lock that nobody will open.
   void lock() { mutex_.lock(); }
@@ -66,6 +69,7 @@ class CachingMemory {
   void keep_within_bound();
   void drop_all();
   size_t bound() const;
+  void count_peak();
 
   mutable std::mutex mutex_;
   std::set<Block*, Smaller> free_;  // of regions, by size and address
@@ -81,5 +85,6 @@ bool install_allocator();
 
 // Of the installed allocator; all zero before it is installed.
 MemoryUse memory_use();
+void watch_memory();
 
 }  // namespace rondo::nn

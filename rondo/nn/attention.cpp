@@ -18,13 +18,36 @@ bool worth_merging(const Linear& map, const Tensor& u, const Tensor& x, const Sc
 
 Tensor project(const Linear& map, const LowRank* signal, const Linear* folded, SignalPlace place,
                const Tensor& u, const Tensor& x, const Scope& scope) {
-  if (folded != nullptr) return folded->forward(x, scope);
-  if (signal == nullptr) return map.forward(u, scope);
+  if (folded != nullptr) return folded->forward(x, scope, Result::branch);
+  if (signal == nullptr) return map.forward(u, scope, Result::branch);
   if (place == SignalPlace::after && worth_merging(map, u, x, scope)) {
-    return linear(x, map.weight() + signal->matrix(), map.bias(), scope);
+    return linear(x, map.weight() + signal->matrix(), map.bias(), scope, Result::branch);
   }
   const Tensor g = signal->forward(x, scope / "signal");
   return place == SignalPlace::after ? map.forward(u, scope) + g : map.forward(u + g, scope);
+}
+
+// The projection as a map of u alone; undefined where it is not one.
+LinearMap as_map(const Linear& map, const LowRank* signal, const Linear* folded, SignalPlace place,
+                 const Tensor& u, const Tensor& x, const Scope& scope) {
+  if (folded != nullptr) return u.is_same(x) ? folded->map() : LinearMap{};
+  if (signal == nullptr) return map.map();
+  if (place != SignalPlace::after || !worth_merging(map, u, x, scope)) return {};
+  return {map.weight() + signal->matrix(), map.bias()};
+}
+
+// All maps of u at once; empty where one of them cannot be applied so.
+std::vector<Tensor> apply_together(const Tensor& u, const std::vector<LinearMap>& maps,
+                                   const Scope& scope) {
+  if (u.is_meta() || scope.watched()) return {};
+  bool bf16 = runs_in_bf16(Operation::linear, u.scalar_type());
+  for (const LinearMap& map : maps) {
+    if (!map.weight.defined() || map.weight.numel() == 0 || !linear_is_fused(u, map.weight)) {
+      return {};
+    }
+    bf16 = bf16 || map.weight.scalar_type() == at::kBFloat16;
+  }
+  return fused_linears(u, maps, bf16, Result::branch);
 }
 
 // Low enough that exp() of it beside any real score is zero, finite so that gradients stay defined.
@@ -125,6 +148,39 @@ Tensor Projections::value(const Tensor& u, const Tensor& x, const ProjectionSign
   return split_heads(
       project(*value_, signals.value, signals.folded_value, signals.place, u, x, scope / "value"),
       shape_.heads);
+}
+
+Projections::Heads Projections::heads_of(const Tensor& u, const Tensor& x,
+                                         const ProjectionSignals& signals, const Scope& scope,
+                                         const Linear* more) const {
+  const auto map_of = [&](const Linear& map, const LowRank* signal, const Linear* folded) {
+    return as_map(map, signal, folded, signals.place, u, x, scope);
+  };
+  std::vector<LinearMap> maps = {map_of(*query_, signals.query, signals.folded_query),
+                                 map_of(*key_, signals.key, signals.folded_key),
+                                 map_of(*value_, signals.value, signals.folded_value)};
+  if (more != nullptr) maps.push_back(more->map());
+  Heads heads;
+  const std::vector<Tensor> flat = apply_together(u, maps, scope);  // [B, T, H·d]
+  if (flat.empty()) {
+    heads.q = query(u, x, signals, scope);
+    heads.k = key(u, x, signals, scope);
+    heads.v = value(u, x, signals, scope);
+    return heads;
+  }
+  heads.q = split_heads(flat[0], shape_.heads);
+  heads.k = split_heads(flat[1], shape_.heads);
+  heads.v = split_heads(flat[2], shape_.heads);
+  if (more != nullptr) heads.more = split_heads(flat[3], shape_.heads);
+  return heads;
+}
+
+Projections::Heads Projections::keys_and_values(const Tensor& memory, const Scope& scope) const {
+  Heads heads;
+  const std::vector<Tensor> flat = apply_together(memory, {key_->map(), value_->map()}, scope);
+  heads.k = flat.empty() ? key(memory, memory, {}, scope) : split_heads(flat[0], shape_.heads);
+  heads.v = flat.empty() ? value(memory, memory, {}, scope) : split_heads(flat[1], shape_.heads);
+  return heads;
 }
 
 Tensor Projections::output(const Tensor& merged, const Scope& scope) const {

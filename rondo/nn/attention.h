@@ -60,6 +60,15 @@ class Projections : public Module {
              const Scope& scope) const;  // [B, H, T, d]
   Tensor value(const Tensor& u, const Tensor& x, const ProjectionSignals& signals,
                const Scope& scope) const;  // [B, H, T, d]
+  // Queries, keys and values of the same tokens, and the heads of `more` (may be null) of u: as one
+  // operation where they read the same rows.
+  struct Heads {
+    Tensor q, k, v, more;  // [B, H, T, d]
+  };
+  Heads heads_of(const Tensor& u, const Tensor& x, const ProjectionSignals& signals,
+                 const Scope& scope, const Linear* more = nullptr) const;
+  // Keys and values of what `memory` holds.
+  Heads keys_and_values(const Tensor& memory, const Scope& scope) const;
   Tensor output(const Tensor& merged, const Scope& scope) const;
 
   const Linear& query_map() const { return *query_; }

@@ -4,13 +4,18 @@
 #include <torch/csrc/autograd/custom_function.h>
 
 #include "rondo/kernels/gemm.h"
+#include "rondo/kernels/row_products.h"
+#include "rondo/nn/gradients.h"
 #include "rondo/nn/kernel_choice.h"
 
 namespace rondo::nn {
 namespace {
 
+using kernels::Bf16;
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
+
+const Bf16* bf16_of(const Tensor& t) { return static_cast<const Bf16*>(t.data_ptr()); }
 
 // op(a) · op(b) → [m, n]; a and b of one type, contiguous. `out` is added to if it is defined.
 Tensor product(const Tensor& a, bool transpose_a, const Tensor& b, bool transpose_b,
@@ -38,49 +43,160 @@ Tensor rows(const Tensor& x, at::ScalarType type) {
   return x.reshape({-1, x.size(-1)}).to(type).contiguous();
 }
 
-// dW = dyᵀ x. OpenBLAS is the faster one in fp32 where both sides are wide (measured).
-Tensor weight_gradient(const Tensor& dy, const Tensor& x) {
+// dW = dyᵀ x, added to `sum` if that is defined. OpenBLAS is the faster one in fp32 where both
+// sides are wide (measured).
+Tensor weight_gradient(const Tensor& dy, const Tensor& x, const Tensor& sum = {}) {
   constexpr int64_t kWide = 256;
   if (x.scalar_type() == at::kFloat && dy.size(1) >= kWide && x.size(1) >= kWide) {
-    return at::mm(dy.t(), x);
+    return sum.defined() ? Tensor(sum).addmm_(dy.t(), x) : at::mm(dy.t(), x);
   }
-  return product(dy, true, x, false);
+  return product(dy, true, x, false, sum);
 }
 
-class FusedLinear : public torch::autograd::Function<FusedLinear> {
- public:
-  static Tensor forward(AutogradContext* context, const Tensor& x, const Tensor& weight,
-                        const c10::optional<Tensor>& bias, bool bf16) {
-    const auto type = bf16 ? at::kBFloat16 : at::kFloat;
-    const Tensor in = rows(x, type);      // [M, K]
-    const Tensor w = rows(weight, type);  // [N, K]
+// To where it belongs, if it may go there by itself; else to be handed on.
+Tensor hand_on_gradient(const Tensor& weight, const Tensor& dy, const Tensor& x) {
+  if (!gradients_in_place() || !weight.defined() || weight.scalar_type() != at::kFloat) {
+    return weight_gradient(dy, x);
+  }
+  const Tensor sum = weight.grad();
+  if (sum.defined() && !sum.is_contiguous()) return weight_gradient(dy, x);
+  const Tensor now = weight_gradient(dy, x, sum);
+  if (!sum.defined()) weight.mutable_grad() = now;
+  return {};
+}
+
+// A product of rows [m, k] with a matrix.
+struct Factors {
+  Tensor a, b;
+};
+
+// Σ of a_i · op(b_i) (+ bias) → [m, n] of the given type, factors in bf16.
+Tensor bf16_products(const std::vector<Factors>& factors, bool transpose_b, const Tensor& bias,
+                     at::ScalarType type) {
+  const int64_t m = factors[0].a.size(0);
+  const int64_t n = factors[0].b.size(transpose_b ? 0 : 1);
+  constexpr int64_t kFew = 32;  // making matrices ready for fewer rows is not worth it
+  if (m < kFew) {
+    Tensor sum = bias.defined() ? at::empty({m, n}, at::kFloat).copy_(bias) : Tensor();
+    for (const Factors& f : factors) sum = product(f.a, false, f.b, transpose_b, sum);
+    return sum.to(type);
+  }
+  const Tensor out = at::empty({m, n}, type);
+  if (out.numel() == 0) return out;
+  std::vector<kernels::RightMatrix> right;
+  right.reserve(factors.size());
+  std::vector<kernels::RowTerm> terms;
+  for (const Factors& f : factors) {
+    if (f.a.size(1) == 0) continue;
+    right.emplace_back(bf16_of(f.b), f.a.size(1), n, transpose_b);
+    terms.push_back({bf16_of(f.a), &right.back()});
+  }
+  if (terms.empty()) return bias.defined() ? out.copy_(bias) : out.zero_();
+  kernels::RowResults results;
+  if (bias.defined()) results.bias = bias.data_ptr<float>();
+  if (type == at::kBFloat16) {
+    results.rounded = static_cast<Bf16*>(out.data_ptr());
+  } else {
+    results.exact = out.data_ptr<float>();
+  }
+  kernels::row_products(terms, m, results);
+  return out;
+}
+
+// One map of rows `in` [M, K] → [M, N].
+Tensor apply_map(const Tensor& in, const Tensor& w, const Tensor& bias, at::ScalarType result) {
+  if (in.scalar_type() == at::kBFloat16) return bf16_products({{in, w}}, true, bias, result);
+  Tensor y;
+  if (bias.defined()) {  // a copy even for one row: it is added to
+    y = at::empty({in.size(0), w.size(0)}, at::kFloat).copy_(bias);
+  }
+  return product(in, false, w, true, y);
+}
+
+// Σ dy_i · w_i, [M, K].
+Tensor input_gradient(const std::vector<Factors>& factors, at::ScalarType type) {
+  if (factors[0].a.scalar_type() == at::kBFloat16) {
+    return bf16_products(factors, false, Tensor(), type);
+  }
+  Tensor dx;
+  for (const Factors& f : factors) dx = product(f.a, false, f.b, false, dx);
+  return dx;
+}
+
+// What rows and weights are multiplied as, and what comes of it.
+struct LinearTypes {
+  at::ScalarType factor = at::kFloat;
+  at::ScalarType result = at::kFloat;
+};
+
+std::vector<Tensor> run_maps(const Tensor& x, const Tensor& in, const std::vector<Tensor>& weights,
+                             const std::vector<LinearMap>& maps, at::ScalarType result) {
+  std::vector<Tensor> out;
+  for (size_t i = 0; i < maps.size(); ++i) {
     Shape shape = x.sizes().vec();
-    shape.back() = weight.size(0);
-    Tensor y;
-    if (bias.has_value()) {  // a copy even for one row: it is added to
-      y = at::empty({in.size(0), w.size(0)}, in.options().dtype(at::kFloat)).copy_(*bias);
+    shape.back() = weights[i].size(0);
+    out.push_back(apply_map(in, weights[i], maps[i].bias, result).view(shape));
+  }
+  return out;
+}
+
+std::vector<Tensor> factor_weights(const std::vector<LinearMap>& maps, at::ScalarType type) {
+  std::vector<Tensor> weights;
+  for (const LinearMap& map : maps) {
+    weights.push_back(type == at::kBFloat16 ? bf16_weight(map.weight) : rows(map.weight, type));
+  }
+  return weights;
+}
+
+class FusedLinears : public torch::autograd::Function<FusedLinears> {
+ public:
+  // `parameters`: all weights, then the biases there are.
+  static variable_list forward(AutogradContext* context, const Tensor& x, at::TensorList parameters,
+                               const std::vector<LinearMap>& maps, const LinearTypes& types) {
+    const Tensor in = rows(x, types.factor);                                 // [M, K]
+    const std::vector<Tensor> weights = factor_weights(maps, types.factor);  // [N, K]
+    variable_list kept = {in};
+    kept.insert(kept.end(), weights.begin(), weights.end());
+    for (const LinearMap& map : maps) {  // those that have a grad() of their own
+      kept.push_back(map.weight.is_leaf() ? map.weight : Tensor());
     }
-    y = product(in, false, w, true, y);  // [M, N]
-    context->save_for_backward({in, weight});
+    context->save_for_backward(kept);
+    context->set_materialize_grads(false);
+    std::vector<int64_t> biased;
+    for (const LinearMap& map : maps) biased.push_back(map.bias.defined() ? 1 : 0);
+    std::vector<int64_t> learns = {x.requires_grad() ? 1 : 0};
+    for (const Tensor& p : parameters) learns.push_back(p.requires_grad() ? 1 : 0);
+    context->saved_data["biased"] = biased;
+    context->saved_data["learns"] = learns;
     context->saved_data["shape"] = x.sizes().vec();
-    context->saved_data["x"] = x.requires_grad();
-    context->saved_data["weight"] = weight.requires_grad();
-    context->saved_data["bias"] = bias.has_value() && bias->requires_grad();
-    return y.view(shape);
+    context->saved_data["type"] = static_cast<int64_t>(x.scalar_type());
+    return run_maps(x, in, weights, maps, types.result);
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
     const variable_list saved = context->get_saved_variables();
     const Tensor& in = saved[0];
-    const Tensor wide = rows(gradients[0], at::kFloat);  // [M, N]
-    const Tensor dy = wide.to(in.scalar_type());
-    variable_list out(4);
-    if (context->saved_data["x"].toBool()) {
-      const Tensor w = rows(saved[1], in.scalar_type());
-      out[0] = product(dy, false, w, false).view(context->saved_data["shape"].toIntVector());
+    const std::vector<int64_t> learns = context->saved_data["learns"].toIntVector();
+    const std::vector<int64_t> biased = context->saved_data["biased"].toIntVector();
+    const size_t maps = gradients.size();
+    variable_list out(learns.size() + 2);  // x, weights, biases; maps and types have none
+    std::vector<Factors> to_input;
+    size_t bias = 1 + maps;
+    for (size_t i = 0; i < maps; ++i) {
+      const size_t own_bias = bias;
+      if (biased[i] != 0) ++bias;
+      if (!gradients[i].defined()) continue;
+      const Tensor dy = rows(gradients[i], in.scalar_type());  // [M, N]
+      to_input.push_back({dy, saved[1 + i]});
+      if (learns[1 + i] != 0) out[1 + i] = hand_on_gradient(saved[1 + maps + i], dy, in);
+      if (biased[i] != 0 && learns[own_bias] != 0) {
+        out[own_bias] = rows(gradients[i], gradients[i].scalar_type()).sum(0, false, at::kFloat);
+      }
     }
-    if (context->saved_data["weight"].toBool()) out[1] = weight_gradient(dy, in);
-    if (context->saved_data["bias"].toBool()) out[2] = wide.sum(0);
+    if (learns[0] != 0 && !to_input.empty()) {
+      const auto type = static_cast<at::ScalarType>(context->saved_data["type"].toInt());
+      out[0] = input_gradient(to_input, type).view(context->saved_data["shape"].toIntVector());
+    }
     return out;
   }
 };
@@ -96,9 +212,27 @@ bool linear_is_fused(const Tensor& x, const Tensor& weight) {
          is_plain(weight) && weight.dim() == 2;
 }
 
-Tensor fused_linear(const Tensor& x, const Tensor& weight, const Tensor& bias, bool bf16) {
-  return FusedLinear::apply(
-      x, weight, bias.defined() ? c10::optional<Tensor>(bias) : c10::optional<Tensor>(), bf16);
+std::vector<Tensor> fused_linears(const Tensor& x, const std::vector<LinearMap>& maps, bool bf16,
+                                  Result result) {
+  LinearTypes types;
+  if (bf16) types.factor = at::kBFloat16;
+  if (bf16 && result == Result::branch && branches_in_bf16()) types.result = at::kBFloat16;
+  std::vector<Tensor> parameters;
+  for (const LinearMap& map : maps) parameters.push_back(map.weight);
+  for (const LinearMap& map : maps) {
+    if (map.bias.defined()) parameters.push_back(map.bias);
+  }
+  bool learns = x.requires_grad();
+  for (const Tensor& p : parameters) learns = learns || p.requires_grad();
+  if (!learns || !at::GradMode::is_enabled()) {
+    return run_maps(x, rows(x, types.factor), factor_weights(maps, types.factor), maps,
+                    types.result);
+  }
+  return FusedLinears::apply(x, at::TensorList(parameters), maps, types);
+}
+
+Tensor fused_linear(const Tensor& x, const LinearMap& map, bool bf16, Result result) {
+  return fused_linears(x, {map}, bf16, result)[0];
 }
 
 }  // namespace rondo::nn

@@ -1,15 +1,25 @@
-// Linear maps by oneDNN's gemm, with gradients.
+// Linear maps by our own use of oneDNN's gemm, with gradients.
 #pragma once
 
-#include "rondo/nn/torch.h"
+#include "rondo/nn/precision.h"
 
 namespace rondo::nn {
+
+// x · weightᵀ + bias: weight [out, in], bias [out] or undefined.
+struct LinearMap {
+  Tensor weight;
+  Tensor bias;
+};
 
 // Whether fused_linear() takes these: fp32 or bf16 on the CPU, fused kernels in use.
 bool linear_is_fused(const Tensor& x, const Tensor& weight);
 
-// x [..., in] · weightᵀ [in, out] + bias [out] (may be undefined) → [..., out], always fp32. With
-// `bf16` both factors are rounded to bf16, in the backward pass too; sums and gradients are fp32.
-Tensor fused_linear(const Tensor& x, const Tensor& weight, const Tensor& bias, bool bf16);
+// Several maps of one x [..., in] → [..., out] each. With `bf16` all factors are rounded to bf16
+// (those that are not yet, and x only once), in the backward pass too; sums are fp32, gradients of
+// weights too. Results are fp32, or bf16 for a branch where branches_in_bf16(). The gradient of x
+// has x's own type and is summed over the maps in fp32.
+std::vector<Tensor> fused_linears(const Tensor& x, const std::vector<LinearMap>& maps, bool bf16,
+                                  Result result);
+Tensor fused_linear(const Tensor& x, const LinearMap& map, bool bf16, Result result);
 
 }  // namespace rondo::nn

@@ -31,14 +31,14 @@ kernels::NormStatistics statistics_in(const Tensor& t) {
   return {t.data_ptr<float>(), t.data_ptr<float>() + t.size(1)};
 }
 
-kernels::NormShape norm_shape(const Tensor& x, double epsilon, bool centred) {
-  return {row_count(x), x.size(-1), epsilon, centred};
+kernels::NormShape norm_shape(const Tensor& x, double epsilon, bool centred, bool summed) {
+  return {row_count(x), x.size(-1), epsilon, centred, summed};
 }
 
 // y and the rows' statistics.
 std::pair<Tensor, Tensor> run_norm(const Tensor& x, const Tensor& weight, const Tensor& bias,
                                    const FusedNorm& how) {
-  const kernels::NormShape shape = norm_shape(x, how.epsilon, how.centred);
+  const kernels::NormShape shape = norm_shape(x, how.epsilon, how.centred, how.summed);
   const Tensor y = at::empty(x.sizes(), how.result);
   const Tensor kept = at::empty({2, shape.rows}, at::kFloat);
   const auto run = [&](auto* in, auto* out) {
@@ -63,6 +63,7 @@ class NormFunction : public torch::autograd::Function<NormFunction> {
     context->save_for_backward({x, weight, kept});
     context->saved_data["epsilon"] = how.epsilon;
     context->saved_data["centred"] = how.centred;
+    context->saved_data["summed"] = how.summed;
     context->saved_data["biased"] = bias.has_value();
     return y;
   }
@@ -71,8 +72,9 @@ class NormFunction : public torch::autograd::Function<NormFunction> {
     const variable_list saved = context->get_saved_variables();
     const Tensor& x = saved[0];
     const Tensor& weight = saved[1];
-    const kernels::NormShape shape = norm_shape(x, context->saved_data["epsilon"].toDouble(),
-                                                context->saved_data["centred"].toBool());
+    const auto yes = [&](const char* what) { return context->saved_data[what].toBool(); };
+    const kernels::NormShape shape =
+        norm_shape(x, context->saved_data["epsilon"].toDouble(), yes("centred"), yes("summed"));
     const Tensor dy = gradients[0].contiguous();
     const Tensor dx = at::empty_like(x);
     const Tensor dw = at::empty_like(weight);

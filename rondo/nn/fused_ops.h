@@ -13,6 +13,7 @@ struct FusedNorm {
   double epsilon = 0.0;
   bool centred = true;  // layer norm; else RMS norm
   at::ScalarType result = at::kFloat;
+  bool summed = false;  // RMS norm by the sum of squares instead of their mean
 };
 // Over the last dimension; `weight` and `bias` (may be undefined) are fp32 vectors.
 Tensor fused_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, const FusedNorm& how);

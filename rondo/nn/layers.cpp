@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include "rondo/nn/kernel_choice.h"
-#include "rondo/nn/precision.h"
 
 namespace rondo::nn {
 
@@ -19,8 +18,9 @@ Linear::Linear(int64_t in, int64_t out, bool bias, LinearLaws laws) {
   if (bias) bias_ = parameter("bias", {out}, laws.bias);
 }
 
-Tensor Linear::forward(const Tensor& x, const Scope& scope) const {
-  return int8_ != nullptr ? int8_linear(x, *int8_, bias_, scope) : linear(x, weight_, bias_, scope);
+Tensor Linear::forward(const Tensor& x, const Scope& scope, Result result) const {
+  return int8_ != nullptr ? int8_linear(x, *int8_, bias_, scope)
+                          : linear(x, weight_, bias_, scope, result);
 }
 
 void Linear::convert(WeightFormat format) {
@@ -68,9 +68,9 @@ Norm::Norm(NormKind kind, int64_t width, double epsilon) : kind_(kind), epsilon_
   if (kind == NormKind::layer) bias_ = parameter("bias", {width}, constant(0.0));
 }
 
-Tensor Norm::forward(const Tensor& x, const Scope& scope) const {
-  return kind_ == NormKind::layer ? layer_norm(x, weight_, bias_, epsilon_, scope)
-                                  : rms_norm(x, weight_, epsilon_, scope);
+Tensor Norm::forward(const Tensor& x, const Scope& scope, Result result) const {
+  return kind_ == NormKind::layer ? layer_norm(x, weight_, bias_, epsilon_, scope, result)
+                                  : rms_norm(x, weight_, epsilon_, scope, result);
 }
 
 LowRank::LowRank(int64_t in, int64_t out, int64_t rank) {
@@ -104,8 +104,8 @@ Tensor FeedForward::forward(const Tensor& u, const Tensor& inner, const Scope& s
   // Our kernel adds the bias on its way; int8 products, which have no weight, add their own.
   const bool apart = kernels_in_use() == Kernels::fused && map.weight().numel() > 0;
   const Tensor bias = apart ? map.bias() : Tensor();
-  Tensor h = apart ? linear(u, map.weight(), Tensor(), scope / "up")
-                   : map.forward(u, scope / "up");  // [B, T, F]
+  Tensor h = apart ? linear(u, map.weight(), Tensor(), scope / "up", Result::branch)
+                   : map.forward(u, scope / "up", Result::branch);  // [B, T, F]
   if (inner.defined()) h = h + inner;
   h = nn::dropout(activate(h, shape_.activation, bias), shape_.hidden_dropout, is_training());
   scope.record("hidden", h);

@@ -26,10 +26,11 @@ class Linear : public Module {
   Linear(int64_t in, int64_t out, bool bias) : Linear(in, out, bias, torch_laws(in)) {}
   // Of tensors there are already; `bias` may be undefined.
   Linear(const Tensor& weight, const Tensor& bias) : weight_(weight), bias_(bias) {}
-  Tensor forward(const Tensor& x, const Scope& scope) const;
+  Tensor forward(const Tensor& x, const Scope& scope, Result result = Result::stream) const;
 
   const Tensor& weight() const { return weight_; }
   const Tensor& bias() const { return bias_; }
+  LinearMap map() const { return {weight_, bias_}; }
   // For inference only, and for good: the fp32 weight is given up.
   void convert(WeightFormat format);
 
@@ -72,7 +73,7 @@ enum class NormKind { layer, rms };
 class Norm : public Module {
  public:
   Norm(NormKind kind, int64_t width, double epsilon);
-  Tensor forward(const Tensor& x, const Scope& scope) const;
+  Tensor forward(const Tensor& x, const Scope& scope, Result result = Result::stream) const;
 
  private:
   NormKind kind_;

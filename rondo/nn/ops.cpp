@@ -8,9 +8,7 @@
 #include <limits>
 
 #include "rondo/kernels/dropout.h"
-#include "rondo/nn/fused_linear.h"
 #include "rondo/nn/fused_ops.h"
-#include "rondo/nn/precision.h"
 
 namespace rondo::nn {
 namespace {
@@ -30,10 +28,18 @@ Tensor drop_values(const Tensor& x, double rate, int64_t seed) {
   const Tensor in = x.contiguous();
   Tensor out = at::empty_like(in);
   constexpr int64_t grain = 1 << 15;
-  at::parallel_for(0, in.numel(), grain, [&](int64_t first, int64_t last) {
-    kernels::dropout(in.data_ptr<float>() + first, out.data_ptr<float>() + first, first,
-                     last - first, rate, static_cast<uint64_t>(seed));
-  });
+  const auto drop = [&](const auto* from, auto* to) {
+    at::parallel_for(0, in.numel(), grain, [&](int64_t first, int64_t last) {
+      kernels::dropout(from + first, to + first, first, last - first, rate,
+                       static_cast<uint64_t>(seed));
+    });
+  };
+  if (in.scalar_type() == at::kFloat) {
+    drop(in.data_ptr<float>(), out.data_ptr<float>());
+  } else {
+    drop(static_cast<const kernels::Bf16*>(in.data_ptr()),
+         static_cast<kernels::Bf16*>(out.data_ptr()));
+  }
   return out;
 }
 
@@ -64,20 +70,25 @@ bool norm_is_fused(const Tensor& x, const Tensor& weight) {
   return as_wanted(Operation::norm, at::empty({0}, x.options())).scalar_type() == at::kFloat;
 }
 
+at::ScalarType norm_result(Result result) {
+  return result == Result::branch && branches_in_bf16() ? at::kBFloat16 : at::kFloat;
+}
+
 // To bf16 and back. Products of such numbers are what a bf16 product is; torch's own, by oneDNN's
 // primitives, die of AMX tiles in Debian's version.
 Tensor rounded(const Tensor& x) { return x.to(at::kBFloat16).to(at::kFloat); }
 
 }  // namespace
 
-Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias, const Scope& scope) {
+Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias, const Scope& scope,
+              Result result) {
   if (scope.watched()) {
     scope.multiply_adds(static_cast<double>(x.numel()) * static_cast<double>(weight.size(0)));
   }
   if (x.is_meta()) return shape_only(x, with_last(x, weight.size(0)));
   const bool bf16 =
       weight.scalar_type() == at::kBFloat16 || runs_in_bf16(Operation::linear, x.scalar_type());
-  if (linear_is_fused(x, weight)) return fused_linear(x, weight, bias, bf16);
+  if (linear_is_fused(x, weight)) return fused_linear(x, {weight, bias}, bf16, result);
   const auto in = [bf16](const Tensor& t) { return bf16 ? rounded(t) : t; };
   return at::linear(in(x), in(weight), bias.defined() ? c10::optional<Tensor>(bias) : c10::nullopt);
 }
@@ -115,7 +126,9 @@ Tensor matmul(const Tensor& a, const Tensor& b, const Scope& scope) {
   }
   if (a.is_meta()) return shape_only(a, with_last(a, b.size(-1)));
   const bool bf16 = runs_in_bf16(Operation::matmul, a.scalar_type());
-  if (b.dim() == 2 && linear_is_fused(a, b)) return fused_linear(a, b.t(), Tensor(), bf16);
+  if (b.dim() == 2 && linear_is_fused(a, b)) {
+    return fused_linear(a, {b.t(), Tensor()}, bf16, Result::stream);
+  }
   return bf16 ? at::matmul(rounded(a), rounded(b)) : at::matmul(a, b);
 }
 
@@ -136,21 +149,41 @@ Tensor conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias, const C
 }
 
 Tensor layer_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, double epsilon,
-                  const Scope& scope) {
-  scope.normalised(static_cast<double>(x.numel()));
-  if (x.is_meta()) return shape_only(x, x.sizes().vec());
-  if (norm_is_fused(x, weight)) return fused_norm(x, weight, bias, {epsilon, /*centred=*/true});
-  return at::layer_norm(as_wanted(Operation::norm, x), weight.sizes(), weight, bias, epsilon);
-}
-
-Tensor rms_norm(const Tensor& x, const Tensor& weight, double epsilon, const Scope& scope) {
+                  const Scope& scope, Result result) {
   scope.normalised(static_cast<double>(x.numel()));
   if (x.is_meta()) return shape_only(x, x.sizes().vec());
   if (norm_is_fused(x, weight)) {
-    return fused_norm(x, weight, Tensor(), {epsilon, /*centred=*/false});
+    return fused_norm(x, weight, bias, {epsilon, /*centred=*/true, norm_result(result)});
+  }
+  return at::layer_norm(as_wanted(Operation::norm, x), weight.sizes(), weight, bias, epsilon);
+}
+
+Tensor rms_norm(const Tensor& x, const Tensor& weight, double epsilon, const Scope& scope,
+                Result result) {
+  scope.normalised(static_cast<double>(x.numel()));
+  if (x.is_meta()) return shape_only(x, x.sizes().vec());
+  if (norm_is_fused(x, weight)) {
+    return fused_norm(x, weight, Tensor(), {epsilon, /*centred=*/false, norm_result(result)});
   }
   const Tensor wide = as_wanted(Operation::norm, x);
   return wide * at::rsqrt(wide.square().mean(-1, /*keepdim=*/true) + epsilon) * weight;
+}
+
+Tensor unit_norm(const Tensor& x, double epsilon) {
+  if (x.is_meta()) return x;
+  if (x.dim() == 4 && !x.is_contiguous() && x.transpose(1, 2).is_contiguous()) {  // heads in place
+    return unit_norm(x.transpose(1, 2), epsilon).transpose(1, 2);
+  }
+  if (kernels_take(x)) {
+    FusedNorm how;
+    how.epsilon = epsilon;
+    how.centred = false;
+    how.result = x.scalar_type();
+    how.summed = true;
+    return fused_norm(x, at::ones({x.size(-1)}, at::kFloat), Tensor(), how);
+  }
+  const Tensor wide = as_wanted(Operation::norm, x);
+  return wide * at::rsqrt(wide.square().sum(-1, /*keepdim=*/true) + epsilon);
 }
 
 Tensor softmax(const Tensor& scores, const Tensor& visible) {
@@ -161,10 +194,9 @@ Tensor softmax(const Tensor& scores, const Tensor& visible) {
 
 Tensor dropout(const Tensor& x, double rate, bool training) {
   if (!training || rate <= 0.0 || x.is_meta()) return x;
-  if (x.scalar_type() == at::kBFloat16) {  // the same mask as in fp32
-    return nn::dropout(x.to(at::kFloat), rate, training).to(at::kBFloat16);
+  if (!x.is_cpu() || (x.scalar_type() != at::kFloat && x.scalar_type() != at::kBFloat16)) {
+    return at::dropout(x, rate, /*train=*/true);
   }
-  if (!x.is_cpu() || x.scalar_type() != at::kFloat) return at::dropout(x, rate, /*train=*/true);
   // The seed comes from torch's generator, which training sets anew for every step.
   const int64_t seed =
       at::randint(std::numeric_limits<int64_t>::max(), {1}, at::kLong).item<int64_t>();

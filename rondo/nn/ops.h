@@ -4,13 +4,15 @@
 #pragma once
 
 #include "rondo/kernels/int8.h"
+#include "rondo/nn/fused_linear.h"
 #include "rondo/nn/probe.h"
 
 namespace rondo::nn {
 
 // x [..., in] · weightᵀ [in, out] (+ bias [out]) → [..., out]. A weight kept in bf16 (inference)
 // rounds the input too; the result is fp32 then.
-Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias, const Scope& scope);
+Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias, const Scope& scope,
+              Result result = Result::stream);
 
 // The same with weights of 8 bits; inference only.
 Tensor int8_linear(const Tensor& x, const kernels::Int8Matrix& weight, const Tensor& bias,
@@ -30,10 +32,14 @@ Tensor conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias, const C
 
 // Over the last dimension, with weight and bias.
 Tensor layer_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, double epsilon,
-                  const Scope& scope);
+                  const Scope& scope, Result result = Result::stream);
 
 // x / sqrt(mean(x²) + ε) · weight, in fp32 at least.
-Tensor rms_norm(const Tensor& x, const Tensor& weight, double epsilon, const Scope& scope);
+Tensor rms_norm(const Tensor& x, const Tensor& weight, double epsilon, const Scope& scope,
+                Result result = Result::stream);
+
+// x / sqrt(Σx² + ε), sums in fp32; the result has x's type.
+Tensor unit_norm(const Tensor& x, double epsilon);
 
 // Softmax over the last dimension of scores. Where `visible` (broadcastable, bool, may be
 // undefined) is false the result is exactly zero: the scores there must already be hidden by a

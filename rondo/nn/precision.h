@@ -1,5 +1,6 @@
-// Mixed precision: fp32 master weights and residual stream, bf16 where it pays. Which operation
-// runs in what is this one table; the rest follows from torch's promotion (fp32 + bf16 = fp32).
+// Mixed precision: fp32 master weights, residual stream, statistics, sums and losses; bf16 for the
+// factors of products, and for branches: what one kernel leaves for the next. Which operation runs
+// in what is this one table; the rest follows from torch's promotion (fp32 + bf16 = fp32).
 #pragma once
 
 #include "rondo/nn/torch.h"
@@ -32,6 +33,17 @@ class MixedPrecision {
 
 // `x` as `operation` wants it now: bf16, fp32, or untouched when mixed precision is off.
 Tensor as_wanted(Operation operation, const Tensor& x);
+
+// What a result is for: the residual stream or a loss (fp32 at least), or a branch, which only
+// other kernels read (queries, keys, values, normalised rows, hidden rows): bf16 under mixed
+// precision.
+enum class Result { stream, branch };
+// Whether results for a branch are bf16 now: not by plain operations, whose sums would be too.
+bool branches_in_bf16();
+
+// A weight in bf16. Of a parameter the copy is made once while a MixedPrecision lives, however
+// often the weight is used, and again if the weight has changed in between.
+Tensor bf16_weight(const Tensor& weight);
 
 // Whether `operation` on numbers of this type runs in bf16 now. Doubles, of gradient checks, never.
 bool runs_in_bf16(Operation operation, at::ScalarType type);

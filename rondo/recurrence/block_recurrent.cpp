@@ -57,11 +57,14 @@ RecurrentCell::RecurrentCell(const TimeConfig& time, const nn::AttentionShape& s
 RecurrentCell::Read RecurrentCell::read(const Tensor& c, const Scope& scope) const {
   const Tensor u = norm_->forward(c, scope / "norm") + identity_;  // [B, S, D]
   Read r;
-  r.keys = WindowAttention::normalise(projections_->key(u, u, {}, scope));
-  r.values = projections_->value(u, u, {}, scope);
-  r.queries = WindowAttention::normalise(projections_->query(u, u, {}, scope));
+  const auto heads = projections_->heads_of(u, u, {}, scope, token_query_.get());
+  r.keys = WindowAttention::normalise(heads.k);
+  r.values = heads.v;
+  r.queries = WindowAttention::normalise(heads.q);
   r.token_queries = WindowAttention::normalise(
-      nn::split_heads(token_query_->forward(u, scope / "token_query"), heads_));
+      heads.more.defined()
+          ? heads.more
+          : nn::split_heads(token_query_->forward(u, scope / "token_query"), heads_));
   return r;
 }
 
@@ -156,7 +159,8 @@ Tensor BlockRecurrentAttention::forward(const MixingInput& in, Call& call, const
   for (int64_t done = 0; done < new_tokens;) {
     const int64_t count = std::min(window - phase, new_tokens - done);
     const RecurrentCell::Read r = read(call.zero_states ? at::zeros_like(c) : c, scope);
-    state_heads.push_back(attend_states(t.state_q.narrow(2, done, count), r.keys, r.values, scope));
+    state_heads.push_back(
+        attend_states(t.state_q.narrow(2, done, count), r.keys, r.values, scope).transpose(1, 2));
     done += count;
     phase += count;
     if (phase < window) break;
@@ -168,7 +172,7 @@ Tensor BlockRecurrentAttention::forward(const MixingInput& in, Call& call, const
   call.state->set(level_key(in.level, "state"), c);
   scope.record("state", c);
   keep(t, window + phase, in.level, call);
-  return output(at::cat({window_heads, at::cat(state_heads, 2)}, 1), scope);
+  return output(window_heads, at::cat(state_heads, 1).transpose(1, 2), scope);
 }
 
 }  // namespace rondo

@@ -75,7 +75,7 @@ LoopProjection::LoopProjection(const RecursiveConfig& config, int64_t width, dou
 }
 
 Tensor LoopProjection::forward(const Tensor& x, const Scope& scope) const {
-  const Tensor u = norm_->forward(x, scope / "norm");
+  const Tensor u = norm_->forward(x, scope / "norm", nn::Result::branch);
   return residual_->join(0, x, feed_forward_->forward(u, Tensor(), scope / "feed_forward"));
 }
 

@@ -62,9 +62,7 @@ Tensor SelfAttention::forward(const MixingInput& in, Call& call, const Scope& sc
     u = u.index_select(1, permutation);
     if (in.signals.query != nullptr) x = x.index_select(1, permutation);
   }
-  Tensor q = projections_->query(u, x, in.signals, scope);  // [B, H, T, d]
-  Tensor k = projections_->key(u, x, in.signals, scope);
-  Tensor v = projections_->value(u, x, in.signals, scope);
+  auto [q, k, v, unused] = projections_->heads_of(u, x, in.signals, scope);  // [B, H, T, d]
   if (call.state != nullptr) extend(k, v, in.level, *call.state);
 
   nn::AttendOptions how;
@@ -90,8 +88,9 @@ Tensor CrossAttention::forward(const Tensor& u, int64_t index, Call& call, const
   Tensor k = call.state->get(prefix + ".keys");  // [B, H, S, d]
   Tensor v = call.state->get(prefix + ".values");
   if (!k.defined()) {
-    k = projections_->key(call.memory, call.memory, {}, scope);
-    v = projections_->value(call.memory, call.memory, {}, scope);
+    const auto made = projections_->keys_and_values(call.memory, scope);
+    k = made.k;
+    v = made.v;
     call.state->set(prefix + ".keys", k);
     call.state->set(prefix + ".values", v);
   }

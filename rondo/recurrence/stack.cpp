@@ -118,7 +118,7 @@ Tensor Stack::play(const Level& level, int64_t number, Tensor x, Call& call, con
 
 Tensor Stack::norm_before(int64_t norm, const Tensor& x, const Scope& scope) const {
   if (options_.placement == NormPlacement::post) return x;
-  return (*norms_)[norm].forward(x, scope / "norm");
+  return (*norms_)[norm].forward(x, scope / "norm", nn::Result::branch);
 }
 
 Tensor Stack::join(const Level& level, int64_t sublayer, int64_t norm, const Tensor& x,

@@ -3,10 +3,11 @@
 
 #include <algorithm>
 
-#include "rondo/nn/precision.h"
-
 namespace rondo {
 namespace {
+
+// Queries, keys and values lie in memory as [B, T, H, d], as projections leave them: cutting and
+// joining along T copies nothing or whole rows.
 
 // Cuts [B, H, n·W, d] into [B·n, H, W, d].
 Tensor query_tiles(const Tensor& q, int64_t window) {
@@ -19,16 +20,19 @@ Tensor query_tiles(const Tensor& q, int64_t window) {
 // Overlapping tiles of 2W keys: [B, H, (n+1)·W, d] → [B·n, H, 2W, d].
 Tensor key_tiles(const Tensor& k, int64_t window) {
   const int64_t n = k.size(2) / window - 1;
-  return k
-      .unfold(2, 2 * window, window)  // [B, H, n, d, 2W]
-      .permute({0, 2, 1, 4, 3})
-      .reshape({k.size(0) * n, k.size(1), 2 * window, k.size(3)});
+  const Tensor rows = k.transpose(1, 2);         // [B, (n+1)·W, H, d]
+  const auto blocks_from = [&](int64_t first) {  // [B, n, W, H, d]
+    return rows.narrow(1, first, n * window).reshape({k.size(0), n, window, k.size(1), k.size(3)});
+  };
+  return at::cat({blocks_from(0), blocks_from(window)}, 2)  // [B, n, 2W, H, d]
+      .view({k.size(0) * n, 2 * window, k.size(1), k.size(3)})
+      .transpose(1, 2);
 }
 
 // Back from [B·n, H, W, d] to [B, H, n·W, d].
 Tensor join_tiles(const Tensor& y, int64_t batch) {
   const int64_t n = y.size(0) / batch;
-  return y.view({batch, n, y.size(1), y.size(2), y.size(3)})
+  return y.reshape({batch, n, y.size(1), y.size(2), y.size(3)})
       .transpose(1, 2)
       .reshape({batch, y.size(1), n * y.size(2), y.size(3)});
 }
@@ -49,35 +53,38 @@ WindowAttention::WindowAttention(const WindowOptions& options) : options_(option
   state_scale_ = parameter("state_scale", {shape.heads}, nn::constant(1.0));
 }
 
-Tensor WindowAttention::normalise(const Tensor& x) {
-  if (x.is_meta()) return x;
-  const Tensor wide = nn::as_wanted(nn::Operation::norm, x);
-  return wide * at::rsqrt(wide.square().sum(-1, /*keepdim=*/true) + 1e-6);
-}
+Tensor WindowAttention::normalise(const Tensor& x) { return nn::unit_norm(x, 1e-6); }
 
 WindowAttention::Tokens WindowAttention::project(const MixingInput& in, const Scope& scope) const {
   const Tensor u = nn::dropout(in.u, options_.input_dropout, is_training());
+  const auto heads = projections_->heads_of(u, in.x, in.signals, scope, state_query_.get());
   Tokens t;
-  t.q = normalise(projections_->query(u, in.x, in.signals, scope));
-  t.k = normalise(projections_->key(u, in.x, in.signals, scope));
-  t.v = projections_->value(u, in.x, in.signals, scope);
-  if (state_query_ != nullptr) {
-    t.state_q = normalise(
-        nn::split_heads(state_query_->forward(u, scope / "state_query"), options_.shape.heads));
-  }
+  t.q = normalise(heads.q);
+  t.k = normalise(heads.k);
+  t.v = heads.v;
+  if (state_query_ == nullptr) return t;
+  t.state_q = normalise(
+      heads.more.defined()
+          ? heads.more
+          : nn::split_heads(state_query_->forward(u, scope / "state_query"), options_.shape.heads));
   return t;
 }
 
 void WindowAttention::attach_cache(Tokens& t, int64_t level, const Call& call) const {
   Tensor keys = call.state->get(level_key(level, "keys"));  // [B, ·, H, d]
   Tensor values = call.state->get(level_key(level, "values"));
+  if (!keys.defined() && options_.window == 0) {
+    t.all_keys = t.k;
+    t.all_values = t.v;
+    return;
+  }
   if (!keys.defined()) {
     const Shape none = {t.k.size(0), options_.window, t.k.size(1), t.k.size(3)};
     keys = at::zeros(none, t.k.options());
     values = keys;
   }
-  t.all_keys = at::cat({keys.transpose(1, 2), t.k}, 2);
-  t.all_values = at::cat({values.transpose(1, 2), t.v}, 2);
+  t.all_keys = at::cat({keys, t.k.transpose(1, 2)}, 1).transpose(1, 2);
+  t.all_values = at::cat({values, t.v.transpose(1, 2)}, 1).transpose(1, 2);
 }
 
 Tensor WindowAttention::visible(int64_t queries, int64_t keys, const Tensor& positions) const {
@@ -89,6 +96,7 @@ Tensor WindowAttention::visible(int64_t queries, int64_t keys, const Tensor& pos
   Tensor seen = distance.ge(self ? 0 : 1);
   if (options_.window > 0) seen = seen.logical_and(distance.le(options_.window));
   if (!options_.mask_empty_cache && options_.window > 0) return seen;
+  if (positions.select(1, 0).ge(reach).all().item<bool>()) return seen;  // all keys are of its own
   // A key further back than its row's document began stands for nothing.
   const Tensor begun = distance.unsqueeze(0).le(positions.unsqueeze(2));  // [B, Tq, Tk]
   return seen.logical_and(begun).unsqueeze(1);                            // [B, 1, Tq, Tk]
@@ -151,6 +159,11 @@ Tensor WindowAttention::output(const Tensor& heads, const Scope& scope) const {
   return projections_->output(nn::merge_heads(heads), scope);
 }
 
+Tensor WindowAttention::output(const Tensor& heads, const Tensor& more, const Scope& scope) const {
+  const Tensor both = at::cat({heads.transpose(1, 2), more.transpose(1, 2)}, 2);  // [B, T, 2H, d]
+  return projections_->output(both.flatten(2), scope);
+}
+
 Tensor WindowAttention::step(const MixingInput& in, Call& call, const Scope& scope) const {
   StepCaches& steps = *call.steps;
   LevelCache& cache = steps.levels[static_cast<size_t>(in.level)];
@@ -166,15 +179,14 @@ Tensor WindowAttention::step(const MixingInput& in, Call& call, const Scope& sco
     const Tensor distance = window - at::arange(seen, at::kLong);  // [seen]
     how.visible = distance.unsqueeze(0).le(steps.position.unsqueeze(1)).view({-1, 1, 1, seen});
   }
-  Tensor y = nn::attend(t.q, cache.keys.narrow(2, steps.phase, seen),
-                        cache.values.narrow(2, steps.phase, seen), how, false, scope);
-  if (options_.reads_states) {
-    const bool own = cache.state_keys.defined();
-    y = at::cat({y, attend_states(t.state_q, own ? cache.state_keys : call.state_keys,
-                                  own ? cache.state_values : call.state_values, scope)},
-                1);
-  }
-  return output(y, scope);
+  const Tensor y = nn::attend(t.q, cache.keys.narrow(2, steps.phase, seen),
+                              cache.values.narrow(2, steps.phase, seen), how, false, scope);
+  if (!options_.reads_states) return output(y, scope);
+  const bool own = cache.state_keys.defined();
+  return output(y,
+                attend_states(t.state_q, own ? cache.state_keys : call.state_keys,
+                              own ? cache.state_values : call.state_values, scope),
+                scope);
 }
 
 void WindowAttention::open_cache(const State& state, int64_t level, int64_t rows, int64_t phase,
@@ -217,12 +229,10 @@ Tensor WindowAttention::forward(const MixingInput& in, Call& call, const Scope& 
   if (call.steps != nullptr) return step(in, call, scope);
   Tokens t = project(in, scope);
   attach_cache(t, in.level, call);
-  Tensor y = attend_window(t, call, scope);  // [B, H, T, d]
-  if (options_.reads_states) {
-    y = at::cat({y, attend_states(t.state_q, call.state_keys, call.state_values, scope)}, 1);
-  }
+  const Tensor y = attend_window(t, call, scope);  // [B, H, T, d]
   keep(t, options_.window == 0 ? t.all_keys.size(2) : options_.window, in.level, call);
-  return output(y, scope);
+  if (!options_.reads_states) return output(y, scope);
+  return output(y, attend_states(t.state_q, call.state_keys, call.state_values, scope), scope);
 }
 
 }  // namespace rondo

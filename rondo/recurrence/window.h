@@ -57,6 +57,8 @@ class WindowAttention : public TokenMixing {
   // Keeps the last `count` keys and values for the next call.
   static void keep(const Tokens& tokens, int64_t count, int64_t level, Call& call);
   Tensor output(const Tensor& heads, const Scope& scope) const;
+  // Of two sets of heads, side by side.
+  Tensor output(const Tensor& heads, const Tensor& more, const Scope& scope) const;
 
   const WindowOptions& options() const { return options_; }
   const Tensor& scale() const { return scale_; }

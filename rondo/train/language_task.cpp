@@ -90,8 +90,7 @@ LossSum LanguageTask::next_loss() {
   const SegmentTensors t(batch_);
   state_before_ = state_.reset(t.reset);
   state_ = state_before_;
-  const Tensor logits = model_->forward_tokens(t.tokens, state_, Scope());
-  return sum_cross_entropy(logits, t.labels, -1, config_.train.label_smoothing);
+  return model_->loss_of_tokens(t.tokens, t.labels, state_, config_.train.label_smoothing);
 }
 
 void LanguageTask::forget_last() {

@@ -90,6 +90,8 @@ void Optimizer::step(int64_t step, double rate, double scale) {
     if (gradient.defined()) update(slot, gradient, how);
   }
   finish(how);
+  // Kernels write past torch, which counts changes: copies of weights are made anew by that count.
+  for (Slot& slot : slots_) torch::autograd::impl::bump_version(slot.value);
 }
 
 bool Optimizer::is_plain(const Slot& slot, const Tensor& gradient) {

@@ -14,6 +14,8 @@
 #include "rondo/base/progress.h"
 #include "rondo/base/random.h"
 #include "rondo/kernels/optimizer.h"
+#include "rondo/nn/allocator.h"
+#include "rondo/nn/gradients.h"
 #include "rondo/nn/kernel_choice.h"
 #include "rondo/nn/precision.h"
 #include "rondo/recurrence/stack.h"
@@ -69,6 +71,16 @@ void prepare_network(Network& network, const TrainConfig& config) {
   }
 }
 
+// The running average of the weights as it begins; empty if there is none.
+NamedTensors first_average(const Network& network, const TrainConfig& config) {
+  NamedTensors average;
+  if (config.ema <= 0.0) return average;
+  for (const auto& item : network.named_parameters()) {
+    average[item.key()] = item.value().detach().clone();
+  }
+  return average;
+}
+
 // Sum and count of the losses of one step's batches, their gradients left in the parameters.
 struct StepLoss {
   double sum = 0;
@@ -83,6 +95,7 @@ StepLoss compute_gradients(Task& task, const TrainConfig& config, int64_t number
   StepLoss total;
   for (int64_t i = 0; i < config.accumulate; ++i) {
     const nn::MixedPrecision mixed(config.precision == "bf16");
+    const nn::GradientsInPlace in_place;
     const LossSum loss = task.next_loss();
     loss.sum.backward();
     const double sum = loss.sum.item<double>();
@@ -99,13 +112,9 @@ class Trainer {
       : task_(task),
         config_(config),
         folder_(folder),
-        optimizer_(make_optimizer(config.optimizer, task.network())) {
+        optimizer_(make_optimizer(config.optimizer, task.network())),
+        average_(first_average(task.network(), config.train)) {
     prepare_network(task.network(), config.train);
-    if (config.train.ema > 0.0) {
-      for (const auto& item : task.network().named_parameters()) {
-        average_[item.key()] = item.value().detach().clone();
-      }
-    }
   }
 
   int run() {
@@ -343,8 +352,10 @@ AveragedWeights::~AveragedWeights() {
 }
 
 DryRun dry_run(Task& task, const RunConfig& config, int64_t steps) {
+  nn::watch_memory();
   prepare_network(task.network(), config.train);
   const auto optimizer = make_optimizer(config.optimizer, task.network());
+  const NamedTensors average = first_average(task.network(), config.train);
   std::vector<double> seconds;
   for (int64_t number = 1; number <= steps; ++number) {
     const auto started = std::chrono::steady_clock::now();
@@ -356,7 +367,8 @@ DryRun dry_run(Task& task, const RunConfig& config, int64_t steps) {
   rusage usage = {};
   getrusage(RUSAGE_SELF, &usage);
   // The first step pays for memory that later ones reuse: the fastest is the usual one.
-  return {*std::min_element(seconds.begin(), seconds.end()), int64_t{usage.ru_maxrss} * 1024};
+  return {*std::min_element(seconds.begin(), seconds.end()), int64_t{usage.ru_maxrss} * 1024,
+          static_cast<int64_t>(nn::memory_use().watched)};
 }
 
 int train(Task& task, const RunConfig& config, RunFolder& folder) {

@@ -16,7 +16,8 @@ int train(Task& task, const RunConfig& config, RunFolder& folder);
 // What a run will take, measured by doing a few steps without writing anything.
 struct DryRun {
   double seconds_per_step = 0;
-  int64_t peak_bytes = 0;  // of this process so far
+  int64_t peak_bytes = 0;    // of this process so far
+  int64_t tensor_bytes = 0;  // of tensors at one time; 0 without our allocator
 };
 DryRun dry_run(Task& task, const RunConfig& config, int64_t steps = 3);
 

@@ -116,8 +116,7 @@ LossSum TranslationTask::next_loss() {
   batches_.next(batch_);
   const PairTensors t(batch_);
   State state = model_->encode(t.source, Scope());
-  const Tensor logits = model_->decode(t.target, state, Scope());  // [B, T, V]
-  return sum_cross_entropy(logits, t.labels, -1, config_.train.label_smoothing);
+  return model_->loss_of_target(t.target, t.labels, state, config_.train.label_smoothing);
 }
 
 double TranslationTask::units_per_batch() const {
@@ -139,7 +138,7 @@ std::optional<Task::Evaluation> TranslationTask::evaluate() {
          batches.next(batch)) {
     const PairTensors t(batch);
     State state = model_->encode(t.source, Scope());
-    const LossSum sum = sum_cross_entropy(model_->decode(t.target, state, Scope()), t.labels);
+    const LossSum sum = model_->loss_of_target(t.target, t.labels, state);
     nats += sum.sum.item<double>();
     tokens += sum.count;
   }

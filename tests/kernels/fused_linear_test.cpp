@@ -1,8 +1,10 @@
 // Linear maps by oneDNN's gemm against products in double, forwards and backwards.
 #include <gtest/gtest.h>
+#include <torch/csrc/autograd/autograd.h>
 
 #include "rondo/kernels/gemm.h"
 #include "rondo/nn/fused_linear.h"
+#include "rondo/nn/gradients.h"
 #include "rondo/nn/kernel_choice.h"
 #include "rondo/nn/module.h"
 #include "rondo/nn/ops.h"
@@ -88,6 +90,109 @@ TEST(FusedLinear, Bf16EqualsRoundedFactors) {
     const Tensor plain = pass_linear(c, at::kFloat, true).y;
     nn::use_kernels(nn::Kernels::fused);
     EXPECT_LE(linear_apart(got, plain), 1e-5);
+  }
+}
+
+// ---- several maps of one input, branches in bf16 ------------------------------------------------
+
+struct MapsPass {
+  std::vector<Tensor> results, gradients;  // of x, weights, biases
+};
+
+// Of x: three maps, the last one with a bias; the second result is used by nobody.
+MapsPass pass_maps(int64_t rows, at::ScalarType type, bool mixed, nn::Result result,
+                   bool together) {
+  const nn::MixedPrecision precision(mixed);
+  const Tensor x = drawn_for_linear({rows, 24}, "x").to(type).requires_grad_();
+  std::vector<nn::LinearMap> maps;
+  std::vector<Tensor> variables = {x};
+  for (const int64_t out : {40, 7, 33}) {
+    const Tensor w = drawn_for_linear({out, 24}, "w").to(type).requires_grad_();
+    maps.push_back({w, Tensor()});
+    if (out != 7) variables.push_back(w);
+  }
+  maps[2].bias = drawn_for_linear({33}, "b").to(type).requires_grad_();
+  variables.push_back(maps[2].bias);
+  MapsPass pass;
+  if (together) {
+    pass.results = nn::fused_linears(x, maps, mixed, result);
+  } else {
+    for (const nn::LinearMap& map : maps) {
+      pass.results.push_back(nn::linear(x, map.weight, map.bias, Scope()));
+    }
+  }
+  const auto weighed = [&](size_t i) {
+    const Tensor y = pass.results[i];
+    return (y.to(type) * drawn_for_linear(y.sizes().vec(), "dy").to(type)).sum();
+  };
+  pass.gradients = torch::autograd::grad({weighed(0) + weighed(2)}, variables);
+  return pass;
+}
+
+void expect_same_maps(const MapsPass& got, const MapsPass& wanted, double tolerance) {
+  for (size_t i = 0; i < wanted.results.size(); ++i) {
+    EXPECT_LE(linear_apart(got.results[i], wanted.results[i]), tolerance) << "result " << i;
+  }
+  ASSERT_EQ(got.gradients.size(), wanted.gradients.size());
+  for (size_t i = 0; i < wanted.gradients.size(); ++i) {
+    EXPECT_LE(linear_apart(got.gradients[i], wanted.gradients[i]), tolerance) << "gradient " << i;
+  }
+}
+
+TEST(FusedLinears, EqualMapsOneByOne) {
+  if (!kernels::has_gemm()) GTEST_SKIP() << "built without oneDNN";
+  for (const int64_t rows : {1, 5, 31, 64, 301}) {
+    SCOPED_TRACE(rows);
+    const MapsPass want = pass_maps(rows, at::kDouble, false, nn::Result::stream, false);
+    expect_same_maps(pass_maps(rows, at::kFloat, false, nn::Result::branch, true), want, 2e-6);
+    if (!nn::cpu_has_bf16()) continue;
+    const MapsPass stream = pass_maps(rows, at::kFloat, true, nn::Result::stream, true);
+    const MapsPass branch = pass_maps(rows, at::kFloat, true, nn::Result::branch, true);
+    EXPECT_EQ(stream.results[0].scalar_type(), at::kFloat);
+    EXPECT_EQ(branch.results[0].scalar_type(), at::kBFloat16);
+    expect_same_maps(stream, want, 2e-2);
+    expect_same_maps(branch, want, 2e-2);
+  }
+}
+
+TEST(FusedLinears, GradientOfABranchIsABranch) {
+  if (!nn::cpu_has_bf16()) GTEST_SKIP() << "this CPU does not multiply bf16";
+  const nn::MixedPrecision mixed(true);
+  const Tensor x = drawn_for_linear({40, 16}, "x").to(at::kBFloat16).requires_grad_();
+  const Tensor w = drawn_for_linear({8, 16}, "w").requires_grad_();
+  nn::linear(x, w, Tensor(), Scope()).sum().backward();
+  EXPECT_EQ(x.grad().scalar_type(), at::kBFloat16);
+  EXPECT_EQ(w.grad().scalar_type(), at::kFloat);
+  EXPECT_LE(linear_apart(x.grad(), w.detach().sum(0).expand({40, 16})), 2e-2);
+}
+
+TEST(FusedLinears, RoundedWeightsFollowTheirWeights) {
+  const nn::MixedPrecision mixed(true);
+  Tensor w = drawn_for_linear({8, 16}, "w").requires_grad_();
+  const Tensor once = nn::bf16_weight(w);
+  EXPECT_TRUE(nn::bf16_weight(w).is_same(once));
+  {
+    const at::NoGradGuard no_grad;
+    w.add_(1.0);
+  }
+  test::expect_identical(nn::bf16_weight(w), w.detach().to(at::kBFloat16), "after a change");
+  const nn::MixedPrecision off(false);
+  EXPECT_FALSE(nn::bf16_weight(w).is_same(nn::bf16_weight(w)));
+}
+
+TEST(GradientsInPlace, AreTheSame) {
+  for (const bool bf16 : {false, true}) {
+    const auto gradient = [&](bool in_place) {
+      const nn::MixedPrecision mixed(bf16 && nn::cpu_has_bf16());
+      const auto guard = in_place ? std::make_unique<nn::GradientsInPlace>() : nullptr;
+      const Tensor x = drawn_for_linear({50, 16}, "x");
+      const Tensor w = drawn_for_linear({16, 16}, "w").requires_grad_();
+      Tensor y = x;
+      for (int level = 0; level < 3; ++level) y = nn::linear(y, w, Tensor(), Scope());
+      (y.sum() + w.square().sum()).backward();  // also used elsewhere
+      return w.grad();
+    };
+    EXPECT_LE(linear_apart(gradient(true), gradient(false)), 1e-6);
   }
 }
 

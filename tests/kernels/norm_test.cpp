@@ -137,5 +137,23 @@ TEST(FusedNorms, ConstantRowsAndStrangeNumbers) {
   }
 }
 
+// Rows of length 1, of heads as projections leave them.
+TEST(UnitNorm, EqualsPlainOperations) {
+  for (const Shape& shape : {Shape{1, 1, 1, 1}, Shape{2, 5, 3, 7}, Shape{3, 33, 4, 64}}) {
+    for (const bool heads_first : {false, true}) {
+      const auto pass = [&](at::ScalarType type) {
+        const Tensor x = leaf(noise(shape, 5, at::kFloat), type);
+        return with_gradients(nn::unit_norm(heads_first ? x.transpose(1, 2) : x, 1e-3), {x});
+      };
+      const WithGradients want = pass(at::kDouble);
+      expect_agreement(pass(at::kFloat), want, 1e-5, "fp32");
+      const nn::MixedPrecision mixed(true);
+      const WithGradients rounded = pass(at::kBFloat16);
+      EXPECT_EQ(rounded.result.scalar_type(), at::kBFloat16);
+      expect_agreement(rounded, want, 2e-2, "bf16");
+    }
+  }
+}
+
 }  // namespace
 }  // namespace rondo::test

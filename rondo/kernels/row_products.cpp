@@ -1,0 +1,105 @@
+// Rows in pieces, each by one thread.
+#include "rondo/kernels/row_products.h"
+
+#include <algorithm>
+#include <memory>
+
+#include "rondo/kernels/clones.h"
+#include "rondo/kernels/gemm.h"
+
+namespace rondo::kernels {
+namespace {
+
+constexpr int64_t kPieceNumbers = 1 << 17;  // 256 KiB of bf16: an eighth of a second cache
+
+int64_t rows_per_piece(int64_t rows, int64_t n) {
+  const int64_t fits = kPieceNumbers / std::max<int64_t>(1, n) / 32 * 32;
+  const int64_t even = (rows + 127) / 128 * 32;  // some pieces for every thread
+  return std::max<int64_t>(32, std::min(std::clamp<int64_t>(fits, 64, 512), even));
+}
+
+template <class Out>
+RONDO_INLINE void write_sums(const float* sums, float scale, const float* bias, int64_t count,
+                             Out* y) {
+  if (bias == nullptr) {
+#pragma omp simd
+    for (int64_t i = 0; i < count; ++i) narrow(scale * sums[i], y[i]);
+  } else {
+#pragma omp simd
+    for (int64_t i = 0; i < count; ++i) narrow(scale * sums[i] + bias[i], y[i]);
+  }
+}
+
+// The compiler clones functions, not templates.
+RONDO_CLONES
+void write_row(const float* sums, float scale, const float* bias, int64_t count, Bf16* y) {
+  write_sums(sums, scale, bias, count, y);
+}
+RONDO_CLONES
+void write_row(const float* sums, float scale, const float* bias, int64_t count, float* y) {
+  write_sums(sums, scale, bias, count, y);
+}
+
+void products_by_gemm(const std::vector<RowTerm>& terms, int64_t first, int64_t last,
+                      const RowResults& to, float* sums) {
+  bool add = false;
+  for (const RowTerm& term : terms) {
+    term.b->multiply(term.a + first * term.b->rows(), last - first, add, sums);
+    add = true;
+  }
+  const int64_t n = terms.front().b->columns();
+  for (int64_t r = first; r < last; ++r) {
+    const float* row = sums + (r - first) * n;
+    if (to.rounded != nullptr) {
+      write_row(row, to.scale, to.bias, n, to.rounded + r * n);
+    } else {
+      write_row(row, to.scale, to.bias, n, to.exact + r * n);
+    }
+  }
+}
+
+}  // namespace
+
+RightMatrix::RightMatrix(const Bf16* data, int64_t k, int64_t n, bool transposed)
+    : data_(data), k_(k), n_(n), transposed_(transposed) {
+  if (tile_products_work()) tiles_.emplace(data, k, n, transposed);
+}
+
+void RightMatrix::multiply(const Bf16* a, int64_t rows, bool add, float* sums) const {
+  Product product;
+  product.m = rows;
+  product.n = n_;
+  product.k = k_;
+  product.transpose_b = transposed_;
+  product.beta = add ? 1.0F : 0.0F;
+  gemm(product, reinterpret_cast<const uint16_t*>(a), reinterpret_cast<const uint16_t*>(data_),
+       sums);
+}
+
+void row_products(const std::vector<RowTerm>& terms, int64_t rows, const RowResults& results,
+                  const RowsAreThere& then) {
+  const int64_t n = terms.front().b->columns();
+  const bool tiled = terms.front().b->tiles() != nullptr;
+  std::vector<TileTerm> tile_terms;
+  for (const RowTerm& term : terms) tile_terms.push_back({term.a, term.b->tiles()});
+  const int64_t per_piece = rows_per_piece(rows, n);
+  const int64_t pieces = (rows + per_piece - 1) / per_piece;
+#pragma omp parallel if (pieces > 1)
+  {
+    const std::unique_ptr<float[]> sums(tiled ? nullptr
+                                              : new float[static_cast<size_t>(per_piece * n)]);
+#pragma omp for schedule(static)
+    for (int64_t p = 0; p < pieces; ++p) {
+      const int64_t first = p * per_piece;
+      const int64_t last = std::min(rows, first + per_piece);
+      if (tiled) {
+        tile_products(tile_terms, first, last, results);
+      } else {
+        products_by_gemm(terms, first, last, results, sums.get());
+      }
+      if (then) then(first, last);
+    }
+  }
+}
+
+}  // namespace rondo::kernels

@@ -1,0 +1,261 @@
+// Tile registers at work. A unit is a pair of bf16 numbers next to each other along k; a tile of
+// the left side is 16 rows of 16 units, a tile of the right side 16 units by 16 columns.
+#include "rondo/kernels/tile_products.h"
+
+#include <algorithm>
+#include <atomic>
+#include <stdexcept>
+
+#include "rondo/kernels/cpu_bf16.h"
+
+#if defined(__x86_64__) && defined(__linux__) && (defined(__GNUC__) || defined(__clang__))
+#define RONDO_TILES 1
+#if !defined(__clang__)  // g++ 12 says so of its own header wherever that is inlined
+#pragma GCC diagnostic ignored "-Wuninitialized"
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#endif
+#include <immintrin.h>
+#define RONDO_FOR_TILES \
+  __attribute__((target("amx-tile,amx-bf16,avx512f,avx512bw,avx512vl,avx512bf16")))
+#endif
+
+namespace rondo::kernels {
+namespace {
+
+std::atomic<bool> tiles_allowed{true};
+
+}  // namespace
+
+void allow_tile_products(bool allow) { tiles_allowed = allow; }
+
+#ifdef RONDO_TILES
+
+namespace {
+
+constexpr int64_t kTileUnits = 256;  // 16 × 16
+
+int64_t up_to_32(int64_t count) { return (count + 31) / 32 * 32; }
+
+uint32_t unit_of(Bf16 first, Bf16 second) {
+  return static_cast<uint32_t>(first.bits) | static_cast<uint32_t>(second.bits) << 16U;
+}
+
+// Unit (k, k + 1) of column n, zeros beyond the matrix.
+uint32_t unit_at(const Bf16* data, int64_t k, int64_t n, int64_t all_k, int64_t all_n,
+                 bool transposed) {
+  const auto at = [&](int64_t row) {
+    if (row >= all_k || n >= all_n) return Bf16{};
+    return transposed ? data[n * all_k + row] : data[row * all_n + n];
+  };
+  return unit_of(at(k), at(k + 1));
+}
+
+struct TileShapes {  // as the CPU reads it
+  uint8_t palette = 1;
+  uint8_t start = 0;
+  uint8_t reserved[14] = {};
+  uint16_t row_bytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};
+  uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
+};
+const TileShapes kTileShapes;
+
+// 16 × 16 units turned over: out[j][i] = in[i][j], rows of `in` `step` units apart.
+RONDO_FOR_TILES RONDO_INLINE void turn_units(const uint32_t* in, int64_t step, uint32_t* out) {
+  __m512i r[16];
+  __m512i t[16];
+  for (int i = 0; i < 16; ++i) r[i] = _mm512_loadu_si512(in + i * step);
+  for (int i = 0; i < 16; i += 2) {  // pairs of rows
+    t[i] = _mm512_unpacklo_epi32(r[i], r[i + 1]);
+    t[i + 1] = _mm512_unpackhi_epi32(r[i], r[i + 1]);
+  }
+  for (int i = 0; i < 16; i += 4) {  // fours of rows: quarter q holds columns 4q + (0 … 3)
+    r[i] = _mm512_unpacklo_epi64(t[i], t[i + 2]);
+    r[i + 1] = _mm512_unpackhi_epi64(t[i], t[i + 2]);
+    r[i + 2] = _mm512_unpacklo_epi64(t[i + 1], t[i + 3]);
+    r[i + 3] = _mm512_unpackhi_epi64(t[i + 1], t[i + 3]);
+  }
+  for (int i = 0; i < 4; ++i) {
+    const __m512i a = _mm512_shuffle_i32x4(r[i], r[i + 4], 0x88);
+    const __m512i b = _mm512_shuffle_i32x4(r[i], r[i + 4], 0xdd);
+    const __m512i c = _mm512_shuffle_i32x4(r[i + 8], r[i + 12], 0x88);
+    const __m512i d = _mm512_shuffle_i32x4(r[i + 8], r[i + 12], 0xdd);
+    _mm512_storeu_si512(out + 16 * i, _mm512_shuffle_i32x4(a, c, 0x88));
+    _mm512_storeu_si512(out + 16 * (i + 4), _mm512_shuffle_i32x4(b, d, 0x88));
+    _mm512_storeu_si512(out + 16 * (i + 8), _mm512_shuffle_i32x4(a, c, 0xdd));
+    _mm512_storeu_si512(out + 16 * (i + 12), _mm512_shuffle_i32x4(b, d, 0xdd));
+  }
+}
+
+// Two rows of 16 numbers as 16 units.
+RONDO_FOR_TILES RONDO_INLINE void join_rows(const Bf16* first, const Bf16* second, uint32_t* out) {
+  const auto* a = reinterpret_cast<const __m256i*>(first);
+  const auto* b = reinterpret_cast<const __m256i*>(second);
+  const __m512i low = _mm512_cvtepu16_epi32(_mm256_loadu_si256(a));
+  const __m512i high = _mm512_cvtepu16_epi32(_mm256_loadu_si256(b));
+  _mm512_storeu_si512(out, _mm512_or_si512(low, _mm512_slli_epi32(high, 16)));
+}
+
+RONDO_FOR_TILES
+void open_tiles() { _tile_loadconfig(&kTileShapes); }
+RONDO_FOR_TILES
+void close_tiles() { _tile_release(); }
+
+// One tile of the right side from whole rows and columns.
+RONDO_FOR_TILES
+void pack_tile(const Bf16* data, int64_t k, int64_t n, int64_t all_k, int64_t all_n,
+               bool transposed, uint32_t* out) {
+  if (k + 32 > all_k || n + 16 > all_n || (transposed && all_k % 2 != 0)) {
+    for (int64_t i = 0; i < kTileUnits; ++i) {
+      out[i] = unit_at(data, k + 2 * (i / 16), n + i % 16, all_k, all_n, transposed);
+    }
+  } else if (transposed) {
+    turn_units(reinterpret_cast<const uint32_t*>(data + n * all_k + k), all_k / 2, out);
+  } else {
+    for (int64_t i = 0; i < 16; ++i) {
+      const Bf16* row = data + (k + 2 * i) * all_n + n;
+      join_rows(row, row + all_n, out + 16 * i);
+    }
+  }
+}
+
+// 32 rows of a left side, `step` bytes apart.
+struct LeftRows {
+  const void* data = nullptr;
+  int64_t step = 0;
+};
+
+// 32 × 32 sums over all terms, in registers 0 to 3 and then in `sums`.
+RONDO_FOR_TILES
+void tile_block(const std::vector<TileTerm>& terms, const LeftRows* left, int64_t panel,
+                float* sums) {
+  _tile_zero(0);
+  _tile_zero(1);
+  _tile_zero(2);
+  _tile_zero(3);
+  for (const TileTerm& term : terms) {
+    const char* upper = static_cast<const char*>(left->data);
+    const int64_t step = left->step;
+    const char* lower = upper + 16 * step;
+    const uint32_t* right = term.b->panel(panel);
+    for (int64_t s = term.b->steps(); s > 0; --s) {
+      _tile_loadd(4, upper, step);
+      _tile_loadd(6, right, 64);
+      _tile_dpbf16ps(0, 4, 6);
+      _tile_loadd(7, right + kTileUnits, 64);
+      _tile_dpbf16ps(1, 4, 7);
+      _tile_loadd(5, lower, step);
+      _tile_dpbf16ps(2, 5, 6);
+      _tile_dpbf16ps(3, 5, 7);
+      upper += 64;
+      lower += 64;
+      right += 2 * kTileUnits;
+    }
+    ++left;
+  }
+  _tile_stored(0, sums, 128);
+  _tile_stored(1, sums + 16, 128);
+  _tile_stored(2, sums + 16 * 32, 128);
+  _tile_stored(3, sums + 16 * 32 + 16, 128);
+}
+
+// A block of sums to where it belongs: `rows` by `columns` of it, n numbers between rows.
+RONDO_FOR_TILES
+void write_block(const float* sums, int64_t rows, int64_t columns, int64_t n, int64_t row,
+                 int64_t column, const RowResults& results) {
+  const auto all = static_cast<uint32_t>((uint64_t{1} << static_cast<uint64_t>(columns)) - 1);
+  const auto low = static_cast<__mmask16>(all & 0xffffU);
+  const auto high = static_cast<__mmask16>(all >> 16U);
+  const float* bias = results.bias == nullptr ? nullptr : results.bias + column;
+  const __m512 zero = _mm512_setzero_ps();
+  const __m512 scale = _mm512_set1_ps(results.scale);
+  const __m512 bias_low = bias == nullptr ? zero : _mm512_maskz_loadu_ps(low, bias);
+  const __m512 bias_high = bias == nullptr ? zero : _mm512_maskz_loadu_ps(high, bias + 16);
+  for (int64_t r = 0; r < rows; ++r) {
+    const int64_t at = (row + r) * n + column;
+    const __m512 a = _mm512_fmadd_ps(_mm512_load_ps(sums + 32 * r), scale, bias_low);
+    const __m512 b = _mm512_fmadd_ps(_mm512_load_ps(sums + 32 * r + 16), scale, bias_high);
+    if (results.rounded != nullptr) {
+      _mm512_mask_storeu_epi16(results.rounded + at, all, (__m512i)_mm512_cvtne2ps_pbh(b, a));
+    } else {
+      _mm512_mask_storeu_ps(results.exact + at, low, a);
+      _mm512_mask_storeu_ps(results.exact + at + 16, high, b);
+    }
+  }
+}
+
+// Rows [first, last) of a [·, k] as groups of 32: in place where that is possible, else copied into
+// `room` and filled up with zeros.
+void left_groups(const Bf16* a, int64_t k, int64_t first, int64_t last, std::vector<Bf16>& room,
+                 std::vector<LeftRows>& groups) {
+  const int64_t wide = up_to_32(k);
+  const int64_t in_place = wide == k ? (last - first) / 32 * 32 : 0;
+  room.assign(static_cast<size_t>(up_to_32(last - first - in_place) * wide), Bf16{});
+  groups.clear();
+  for (int64_t r = first; r < first + in_place; r += 32) groups.push_back({a + r * k, 2 * k});
+  for (int64_t r = first + in_place; r < last; ++r) {
+    Bf16* const to = room.data() + (r - first - in_place) * wide;
+    if ((r - first) % 32 == 0) groups.push_back({to, 2 * wide});
+    std::copy(a + r * k, a + (r + 1) * k, to);
+  }
+}
+
+}  // namespace
+
+bool tile_products_work() {
+  static const bool works = cpu_bf16().tiles;
+  return works && tiles_allowed;
+}
+
+TiledMatrix::TiledMatrix(const Bf16* data, int64_t k, int64_t n, bool transposed)
+    : k_(k), n_(n), tiles_(static_cast<size_t>(up_to_32(k) * up_to_32(n) / 2)) {
+  const int64_t panels = up_to_32(n) / 32;
+#pragma omp parallel for schedule(static) if (k * n > 1 << 15)
+  for (int64_t p = 0; p < panels; ++p) {
+    for (int64_t s = 0; s < steps(); ++s) {
+      uint32_t* out = tiles_.data() + (p * steps() + s) * 2 * kTileUnits;
+      pack_tile(data, 32 * s, 32 * p, k, n, transposed, out);
+      pack_tile(data, 32 * s, 32 * p + 16, k, n, transposed, out + kTileUnits);
+    }
+  }
+}
+
+void tile_products(const std::vector<TileTerm>& terms, int64_t first, int64_t last,
+                   const RowResults& results) {
+  const int64_t n = terms.front().b->columns();
+  std::vector<std::vector<Bf16>> rooms(terms.size());
+  std::vector<LeftRows> left;  // [groups, terms]
+  std::vector<LeftRows> groups;
+  left.resize(static_cast<size_t>((last - first + 31) / 32) * terms.size());
+  for (size_t t = 0; t < terms.size(); ++t) {
+    left_groups(terms[t].a, terms[t].b->rows(), first, last, rooms[t], groups);
+    for (size_t g = 0; g < groups.size(); ++g) left[g * terms.size() + t] = groups[g];
+  }
+  alignas(64) float sums[32 * 32];
+  open_tiles();
+  // 32 rows stay in the first cache while the right side streams by, in order, from the second.
+  const LeftRows* group = left.data();
+  for (int64_t r = first; r < last; r += 32) {
+    for (int64_t column = 0; column < n; column += 32) {
+      tile_block(terms, group, column / 32, sums);
+      write_block(sums, std::min<int64_t>(32, last - r), std::min<int64_t>(32, n - column), n, r,
+                  column, results);
+    }
+    group += terms.size();
+  }
+  close_tiles();
+}
+
+#else
+
+bool tile_products_work() { return false; }
+TiledMatrix::TiledMatrix(const Bf16* /*data*/, int64_t /*k*/, int64_t /*n*/, bool /*transposed*/) {
+  throw std::logic_error("no tiles on this CPU");
+}
+void tile_products(const std::vector<TileTerm>& /*terms*/, int64_t /*first*/, int64_t /*last*/,
+                   const RowResults& /*results*/) {
+  throw std::logic_error("no tiles on this CPU");
+}
+
+#endif
+
+}  // namespace rondo::kernels

@@ -9,6 +9,7 @@
 #include <exception>
 #include <system_error>
 
+#include "cli/bench_verbs.h"
 #include "cli/data_verbs.h"
 #include "cli/engine_loader.h"
 #include "cli/image_verbs.h"
@@ -159,6 +160,7 @@ int run(int argc, char** argv) {
   add_translation_verbs(app);
   add_image_verbs(app);
   add_data_verbs(app);
+  add_bench_verbs(app);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -200,6 +200,22 @@ struct DoctorOptions {
   bool json = false;
 };
 
+struct BenchOptions {
+  std::vector<std::string> names;
+  std::vector<std::string> set;  // of `data`
+  std::string data;              // a training configuration whose data are timed instead
+  std::string cache;
+  std::string python;     // that runs them; empty = the system's
+  std::string peers;      // folder of the scripts; empty = found beside the program
+  std::string memory_of;  // what a process of the case `memory` is started for
+  int64_t rounds = 5;
+  int64_t threads = 0;
+  bool all = false;
+  bool list = false;
+  bool no_peers = false;
+  bool json = false;
+};
+
 struct ConfigOptions {
   std::string kind;
   std::string section = "model";
@@ -233,5 +249,6 @@ void rondo_engine_generate(const rondo::cli::GenerateOptions& options);
 void rondo_engine_state(const rondo::cli::StateOptions& options);
 void rondo_engine_translate(const rondo::cli::TranslateOptions& options);
 void rondo_engine_classify(const rondo::cli::ClassifyOptions& options);
+void rondo_engine_bench(const rondo::cli::BenchOptions& options);
 void rondo_engine_average(const rondo::cli::AverageOptions& options);
 }

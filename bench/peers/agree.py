@@ -1,0 +1,59 @@
+#!/usr/bin/env python3
+"""Whether the peers are the networks they are compared with: gives the weights of each to `rondo forward` and compares
+the answers.
+
+  agree.py RONDO [PEER ...]    RONDO: the program; PEER: lm, translation, image (default: all)
+
+One line per peer; exit code 1 if an answer is further off than 1e-4 of its largest value. Without python3-torch it says
+so and leaves with 77.
+"""
+
+import os
+import subprocess
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "..", "..", "examples"))
+from tensors import read, values  # noqa: E402
+
+PEERS = {  # small sizes: it is about the function, not its speed
+    "lm": ["lm.py", "--width", "64", "--hidden", "96", "--heads", "4", "--levels", "3", "--vocabulary", "50",
+           "--rows", "2", "--tokens", "160"],
+    "translation": ["translation.py", "--width", "64", "--hidden", "96", "--heads", "4", "--levels", "3",
+                    "--vocabulary", "50", "--rows", "3", "--tokens", "9"],
+    "translation-merged": ["translation.py", "--signals", "merged", "--width", "64", "--hidden", "96", "--heads", "4",
+                           "--levels", "3", "--vocabulary", "50", "--rows", "3", "--tokens", "9"],
+    "image": ["image.py", "--widths", "16,32,64", "--classes", "7", "--image", "64", "--rows", "2"],
+}
+
+
+def difference(rondo, words):
+    """The largest difference of the logits, relative to the largest logit."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = {name: os.path.join(folder, name + ".safetensors") for name in ("weights", "inputs", "theirs", "ours")}
+        answer = subprocess.run([sys.executable, os.path.join(HERE, words[0]), *words[1:], "--agree", folder],
+                                stdout=subprocess.PIPE, check=True, text=True).stdout
+        if "not installed" in answer:
+            print(answer.strip())
+            sys.exit(77)
+        subprocess.run([rondo, "forward", os.path.join(folder, "model.toml"), "--weights", path["weights"],
+                        "--inputs", path["inputs"], "--outputs", path["ours"]], check=True)
+        theirs, ours = (values(read(path[name])["logits"]) for name in ("theirs", "ours"))
+        return max(abs(a - b) for a, b in zip(theirs, ours, strict=True)) / max(abs(a) for a in theirs)
+
+
+def main(arguments):
+    if not arguments or arguments[0] in ("-h", "--help"):
+        print(__doc__)
+        return 0
+    wrong = 0
+    for name in arguments[1:] or PEERS:
+        apart = difference(arguments[0], PEERS[name])
+        wrong += not apart <= 1e-4
+        print(f"{name:<20} largest difference {apart:.1e} of the largest logit")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

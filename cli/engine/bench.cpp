@@ -1,0 +1,88 @@
+// rondo bench: measures cases and says how near this machine's limits they come.
+#include <fmt/format.h>
+
+#include "cli/engine/bench_data.h"
+#include "cli/engine/bench_report.h"
+#include "cli/engine/session.h"
+#include "cli/verbs.h"
+#include "rondo/nn/torch.h"
+
+namespace rondo::cli {
+namespace {
+
+std::vector<BenchCase> chosen_cases(const BenchOptions& options) {
+  if (!options.names.empty()) return find_bench_cases(options.names);
+  std::vector<BenchCase> chosen;
+  for (const BenchCase& c : bench_cases()) {
+    if (options.all || c.quick) chosen.push_back(c);
+  }
+  return chosen;
+}
+
+void list_cases(bool json) {
+  nlohmann::json all = nlohmann::json::array();
+  for (const BenchCase& c : bench_cases()) {
+    if (json) {
+      all.push_back({{"name", c.name}, {"about", c.about}, {"quick", c.quick}});
+    } else {
+      fmt::print("{:<14} {}{}\n", c.name, c.about, c.quick ? " (quick selection)" : "");
+    }
+  }
+  if (json) fmt::print("{}\n", all.dump(2));
+}
+
+rondo::BenchOptions bench_settings(const BenchOptions& options, std::string& note) {
+  rondo::BenchOptions settings;
+  settings.measure.rounds = options.rounds;
+  settings.peers = !options.no_peers;
+  settings.peer.threads = at::get_num_threads();
+  if (!options.python.empty()) settings.peer.python = options.python;
+  settings.peer.folder = options.peers.empty() ? find_peers() : options.peers;
+  if (settings.peers && settings.peer.folder.empty()) {
+    settings.peers = false;
+    note =
+        "no folder bench/peers beside or above the program: no ratios to PyTorch (--peers FOLDER)";
+  }
+  return settings;
+}
+
+}  // namespace
+}  // namespace rondo::cli
+
+void rondo_engine_bench(const rondo::cli::BenchOptions& options) {
+  using namespace rondo;
+  if (options.list) return cli::list_cases(options.json);
+  if (!options.data.empty()) return cli::bench_data(options);
+  if (!options.memory_of.empty()) {
+    cli::start_engine(options.threads);
+    return fmt::print("{}\n", bench_memory_of(options.memory_of));
+  }
+  const std::vector<BenchCase> cases = cli::chosen_cases(options);  // complains before it measures
+  const MachineDescription machine = describe_machine();
+  cli::start_engine(options.threads);
+  const int64_t threads = at::get_num_threads();
+  std::string note;
+  const rondo::BenchOptions settings = cli::bench_settings(options, note);
+  const cli::MachineLimits limits = cli::measure_limits();
+  nlohmann::json results = nlohmann::json::array();
+  if (!options.json) {
+    fmt::print("{}{}", cli::describe(machine, threads), cli::describe(limits));
+    if (!note.empty()) fmt::print("{}\n", note);
+    std::fflush(stdout);
+  }
+  for (const BenchCase& c : cases) {
+    const BenchResult result = c.run(settings);
+    if (options.json) {
+      results.push_back(cli::to_json(result));
+    } else {
+      fmt::print("{}", cli::describe(c, result));
+      std::fflush(stdout);
+    }
+  }
+  if (!options.json) return;
+  const nlohmann::json whole = {{"machine", cli::to_json(machine, threads)},
+                                {"limits", cli::to_json(limits)},
+                                {"cases", results},
+                                {"note", note}};
+  fmt::print("{}\n", whole.dump(2));
+}

@@ -1,0 +1,117 @@
+// Reading a training configuration's data alone, and training on it, in turns.
+#include "cli/engine/bench_data.h"
+
+#include <fmt/format.h>
+
+#include "cli/engine/bench_report.h"
+#include "cli/engine/session.h"
+#include "rondo/image/pipeline.h"
+#include "rondo/study/bench_parts.h"
+#include "rondo/train/image_task.h"
+#include "rondo/train/language_task.h"
+#include "rondo/train/translation_task.h"
+
+namespace rondo::cli {
+namespace {
+
+constexpr int64_t kImageBatches = 8;
+
+// A task, and the reading of batches as it does it, without the model.
+struct DataSource {
+  std::shared_ptr<Task> task;
+  std::function<void()> read;
+  int64_t batches = 1;  // of one read()
+};
+
+DataSource language_source(const RunConfig& config, const std::string& cache) {
+  const auto task = std::make_shared<LanguageTask>(config, cache);
+  SegmentOptions o;
+  o.rows = config.train.batch;
+  o.length = std::get<LanguageModelConfig>(config.model.network).time.segment;
+  const auto reader = std::make_shared<SegmentReader>(task->documents(), o);
+  const auto batch = std::make_shared<SegmentBatch>();
+  return {task, [task, reader, batch] { reader->next(*batch); }};
+}
+
+DataSource translation_source(const RunConfig& config, const std::string& cache) {
+  const auto task = std::make_shared<TranslationTask>(config, cache);
+  PairBatchOptions o;
+  o.tokens = config.pairs.batch_tokens;
+  o.max_rows = config.train.batch;
+  const auto batches = std::make_shared<PairBatches>(task->pairs(), o);
+  const auto batch = std::make_shared<PairBatch>();
+  return {task, [task, batches, batch] { batches->next(*batch); }};
+}
+
+DataSource image_source(const RunConfig& config) {
+  const auto task = std::make_shared<ImageTask>(config);
+  const std::shared_ptr<ImageSet> images =
+      open_labelled_images(config.images.train, "data.train", image_classes(config.model), nullptr);
+  LoaderOptions o;
+  o.rows = config.train.batch;
+  o.side = image_side(config.model);
+  o.threads = config.images.threads;
+  // Made anew for every sample: a loader that works ahead would take cores from the training that
+  // is timed beside it.
+  const AugmentConfig augment = config.augment;
+  return {task,
+          [images, augment, o] {
+            ImageLoader loader(*images, augment, o);
+            ImageBatch batch;
+            for (int64_t i = 0; i < kImageBatches; ++i) loader.next(batch);
+          },
+          kImageBatches};
+}
+
+DataSource open_source(const RunConfig& config, const std::string& cache) {
+  const std::string task = config.model.task();
+  if (task == "lm") return language_source(config, cache);
+  if (task == "translation") return translation_source(config, cache);
+  return image_source(config);
+}
+
+// What the ratio of both rates means.
+std::string data_verdict(const BenchClaim& claim) {
+  const double share = 100.0 / claim.value.median;
+  return fmt::format(
+      "{}: reading and preparing a batch takes {:.1f} % of the time of a training step with it",
+      share < 100.0 ? "the data keep up" : "the model waits for its data", share);
+}
+
+}  // namespace
+
+void bench_data(const BenchOptions& options) {
+  ConfigTable table = ConfigTable::from_file(options.data);
+  for (const std::string& assignment : options.set) table.set(assignment);
+  const RunConfig config = read_run_config(table);
+  const MachineDescription machine = describe_machine();
+  start_engine(options.threads > 0 ? options.threads : config.train.threads);
+  const DataSource source = open_source(config, cache_folder(options.cache));
+  const auto network = std::shared_ptr<Network>(source.task, &source.task->network());
+  const auto loss = [task = source.task] { return task->next_loss(); };
+  const auto step = std::make_shared<TrainingStep>(network, loss, config.train.precision == "bf16",
+                                                   config.optimizer);
+  (*step)();  // some tasks know how large their batches are only then
+  const double units = source.task->units_per_batch();
+
+  rondo::BenchOptions settings;
+  settings.measure.rounds = options.rounds;
+  Race race("data", settings);
+  race.ours("data alone", units * static_cast<double>(source.batches), source.task->unit(),
+            source.read);
+  race.ours("training", units, source.task->unit(), [step] { (*step)(); });
+  race.faster("data alone", "training", 1.0);
+  BenchResult result = race.run();
+  result.notes.push_back(data_verdict(result.claims.front()));
+  const int64_t threads = at::get_num_threads();
+  if (options.json) {
+    const nlohmann::json whole = {{"machine", to_json(machine, threads)},
+                                  {"cases", nlohmann::json::array({to_json(result)})}};
+    fmt::print("{}\n", whole.dump(2));
+    return;
+  }
+  const BenchCase about = {"data", options.data, false, nullptr};
+  fmt::print("{}{}", describe(machine, threads), describe(about, result));
+}
+
+}  // namespace rondo::cli

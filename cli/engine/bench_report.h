@@ -1,0 +1,29 @@
+// How results of rondo bench are shown: for people, and as JSON.
+#pragma once
+
+#include <nlohmann/json.hpp>
+
+#include "rondo/study/bench.h"
+
+namespace rondo::cli {
+
+// Amount per second of each limit of the machine, by name.
+struct MachineLimits {
+  struct Entry {
+    std::string name;
+    std::string unit;
+    double rate = 0;
+  };
+  std::vector<Entry> entries;
+};
+MachineLimits measure_limits();
+
+std::string describe(const MachineDescription& machine, int64_t threads);
+std::string describe(const MachineLimits& limits);
+std::string describe(const BenchCase& which, const BenchResult& result);
+
+nlohmann::json to_json(const MachineDescription& machine, int64_t threads);
+nlohmann::json to_json(const MachineLimits& limits);
+nlohmann::json to_json(const BenchResult& result);
+
+}  // namespace rondo::cli

@@ -42,8 +42,7 @@ void add_bench_verbs(CLI::App& app) {
   verb->add_option("--rounds", o.rounds, "quiet rounds wanted; medians are over these")
       ->check(whole_number(5, 1000))
       ->capture_default_str();
-  verb->add_option("--threads", o.threads, "CPU threads, of peers too; 0 = one per core")
-      ->check(whole_number(0, 4096));
+  add_computing(verb, o.compute);
   verb->add_option("--peers", o.peers, "folder of the peers; default: bench/peers of the sources");
   verb->add_option("--python", o.python, "Python that runs them; default: the system's");
   verb->add_flag("--no-peers", o.no_peers, "do not compare with PyTorch");

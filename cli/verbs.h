@@ -209,7 +209,7 @@ struct BenchOptions {
   std::string peers;      // folder of the scripts; empty = found beside the program
   std::string memory_of;  // what a process of the case `memory` is started for
   int64_t rounds = 5;
-  int64_t threads = 0;
+  ComputeOptions compute;
   bool all = false;
   bool list = false;
   bool no_peers = false;

@@ -54,12 +54,12 @@ void rondo_engine_bench(const rondo::cli::BenchOptions& options) {
   if (options.list) return cli::list_cases(options.json);
   if (!options.data.empty()) return cli::bench_data(options);
   if (!options.memory_of.empty()) {
-    cli::start_engine(options.threads);
+    cli::start_engine(options.compute);
     return fmt::print("{}\n", bench_memory_of(options.memory_of));
   }
   const std::vector<BenchCase> cases = cli::chosen_cases(options);  // complains before it measures
   const MachineDescription machine = describe_machine();
-  cli::start_engine(options.threads);
+  cli::start_engine(options.compute);
   const int64_t threads = at::get_num_threads();
   std::string note;
   const rondo::BenchOptions settings = cli::bench_settings(options, note);

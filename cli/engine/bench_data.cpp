@@ -85,7 +85,9 @@ void bench_data(const BenchOptions& options) {
   for (const std::string& assignment : options.set) table.set(assignment);
   const RunConfig config = read_run_config(table);
   const MachineDescription machine = describe_machine();
-  start_engine(options.threads > 0 ? options.threads : config.train.threads);
+  ComputeOptions compute = options.compute;
+  if (compute.threads == 0) compute.threads = config.train.threads;
+  start_engine(compute);
   const DataSource source = open_source(config, cache_folder(options.cache));
   const auto network = std::shared_ptr<Network>(source.task, &source.task->network());
   const auto loss = [task = source.task] { return task->next_loss(); };

@@ -79,9 +79,6 @@ class HeadPass {
     if (bf16) forwards_.emplace(bf16_numbers(in.weight), width, classes, /*transposed=*/true);
     if (!to.wanted()) return;
     changes_ = bf16 ? at::empty({piece_, classes}, at::kBFloat16) : logits_;
-    if (bf16 && to.x.defined()) {
-      backwards_.emplace(bf16_numbers(in.weight), classes, width, /*transposed=*/false);
-    }
   }
 
   double run() {
@@ -134,16 +131,8 @@ class HeadPass {
 
   void add_gradients(int64_t first, int64_t count) {
     const Tensor changes = changes_.narrow(0, 0, count);  // [count, V]
-    if (to_.x.defined()) {
-      const Tensor dx = to_.x.narrow(0, first, count);
-      if (backwards_.has_value()) {
-        kernels::RowResults to;
-        to.exact = dx.data_ptr<float>();
-        to.scale = static_cast<float>(in_.scale);
-        kernels::row_products({{bf16_numbers(changes), &*backwards_}}, count, to);
-      } else {
-        multiply(changes, false, in_.weight, false, in_.scale, 0.0, dx);
-      }
+    if (to_.x.defined()) {  // a sum over the classes, which are many: oneDNN's is the faster way
+      multiply(changes, false, in_.weight, false, in_.scale, 0.0, to_.x.narrow(0, first, count));
     }
     if (to_.weight.defined()) {
       multiply(changes, true, in_.x.narrow(0, first, count), false, in_.scale,
@@ -159,7 +148,7 @@ class HeadPass {
   Tensor changes_;  // their gradient, of the factors' type; undefined: nobody wants any
   std::vector<double> losses_;
   std::vector<float> sums_;
-  std::optional<kernels::RightMatrix> forwards_, backwards_;
+  std::optional<kernels::RightMatrix> forwards_;  // of bf16
 };
 
 class HeadLoss : public torch::autograd::Function<HeadLoss> {

@@ -78,14 +78,14 @@ PackedMatrix pack(const float* w, int64_t out, int64_t in, PackedFormat format, 
     for_each_place(m, 2,
                    [&](int64_t place, int64_t o, int64_t i) { narrow(w[o * in + i], to[place]); });
   } else {
-    const Int8Matrix rows = quantize_rows(w, out, in);
+    const Int8Matrix rows = quantize_rows(w, out, in, Int8Products::plain);  // [out, step]
     auto* to = static_cast<int8_t*>(data);
     for_each_place(m, 1, [&](int64_t place, int64_t o, int64_t i) {
-      to[place] = rows.q[static_cast<size_t>(o * in + i)];
+      to[place] = rows.q[static_cast<size_t>(o * rows.step + i)];
     });
     auto* scale =
         static_cast<float*>(arena.take(sizeof(float) * static_cast<size_t>(m.panels() * kPanel)));
-    std::copy(rows.scale.begin(), rows.scale.end(), scale);
+    std::copy_n(rows.scale.begin(), out, scale);
     m.scale = scale;
   }
   return m;

@@ -8,7 +8,6 @@
 #include <cmath>
 #include <random>
 
-#include "rondo/kernels/int8.h"
 #include "rondo/kernels/vector_math.h"
 
 namespace rondo::test {
@@ -40,9 +39,12 @@ Numbers as_kept(const Numbers& w, int64_t out, int64_t in, PackedFormat format) 
       x = kernels::widen(half);
     }
   } else if (format == PackedFormat::int8) {
-    const kernels::Int8Matrix m = kernels::quantize_rows(w.data(), out, in);
-    for (size_t i = 0; i < kept.size(); ++i) {
-      kept[i] = m.scale[i / static_cast<size_t>(in)] * static_cast<float>(m.q[i]);
+    for (int64_t o = 0; o < out; ++o) {
+      float* row = kept.data() + o * in;
+      float largest = 0.0F;
+      for (int64_t i = 0; i < in; ++i) largest = std::max(largest, std::abs(row[i]));
+      const float step = largest / 127.0F;
+      for (int64_t i = 0; i < in; ++i) row[i] = std::round(row[i] / step) * step;
     }
   }
   return kept;

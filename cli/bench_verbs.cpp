@@ -46,6 +46,8 @@ void add_bench_verbs(CLI::App& app) {
   verb->add_option("--peers", o.peers, "folder of the peers; default: bench/peers of the sources");
   verb->add_option("--python", o.python, "Python that runs them; default: the system's");
   verb->add_flag("--no-peers", o.no_peers, "do not compare with PyTorch");
+  verb->add_flag("--processor-time", o.processor_time,
+                 "for a machine that is never quiet: count the time that processors worked for us");
   verb->add_flag("--json", o.json, "print JSON");
   verb->add_option("--memory-of", o.memory_of)->group("");  // the program's own: not in the help
   verb->callback([options] {

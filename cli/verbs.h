@@ -213,6 +213,7 @@ struct BenchOptions {
   bool all = false;
   bool list = false;
   bool no_peers = false;
+  bool processor_time = false;
   bool json = false;
 };
 

@@ -46,6 +46,13 @@ function peakBytes() {
   return parseInt(line.split(/\s+/)[1], 10) * 1024;
 }
 
+// Seconds: by the wall, or what the processor spent on all threads, divided by their number.
+function clock(threads) {
+  if (option('clock', 'wall') === 'wall') return Number(process.hrtime.bigint()) / 1e9;
+  const used = process.cpuUsage();
+  return (used.user + used.system) / 1e6 / threads;
+}
+
 async function main() {
   const runtime = load();
   const threads = parseInt(option('threads', '1'), 10);
@@ -64,9 +71,9 @@ async function main() {
   for await (const line of readline.createInterface({input: process.stdin})) {
     const words = line.split(' ');
     if (words[0] === 'go') {
-      const started = process.hrtime.bigint();
+      const started = clock(threads);
       for (let i = 0; i < parseInt(words[1], 10); ++i) await session.run({tokens: input});
-      console.log(Number(process.hrtime.bigint() - started) / 1e9);
+      console.log(clock(threads) - started);
     } else if (words[0] === 'memory') {
       console.log(peakBytes());
     }

@@ -10,6 +10,9 @@
 namespace rondo::cli {
 namespace {
 
+constexpr const char* kProcessorNote =
+    "times are processor time over threads: waiting, also for each other, does not count";
+
 std::vector<BenchCase> chosen_cases(const BenchOptions& options) {
   if (!options.names.empty()) return find_bench_cases(options.names);
   std::vector<BenchCase> chosen;
@@ -36,6 +39,7 @@ rondo::BenchOptions bench_settings(const BenchOptions& options, std::string& not
   settings.measure.rounds = options.rounds;
   settings.peers = !options.no_peers;
   settings.peer.threads = at::get_num_threads();
+  settings.peer.processor_time = options.processor_time;
   if (!options.python.empty()) settings.peer.python = options.python;
   settings.peer.folder = options.peers.empty() ? find_peers() : options.peers;
   if (settings.peers && settings.peer.folder.empty()) {
@@ -61,10 +65,12 @@ void rondo_engine_bench(const rondo::cli::BenchOptions& options) {
   const MachineDescription machine = describe_machine();
   cli::start_engine(options.compute);
   const int64_t threads = at::get_num_threads();
+  if (options.processor_time) use_processor_time(threads);
   std::string note;
   const rondo::BenchOptions settings = cli::bench_settings(options, note);
   const cli::MachineLimits limits = cli::measure_limits();
   nlohmann::json results = nlohmann::json::array();
+  if (options.processor_time) note += (note.empty() ? "" : "; ") + std::string(cli::kProcessorNote);
   if (!options.json) {
     fmt::print("{}{}", cli::describe(machine, threads), cli::describe(limits));
     if (!note.empty()) fmt::print("{}\n", note);

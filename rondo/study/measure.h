@@ -13,8 +13,15 @@ namespace rondo {
 // Does its work `times` over and says how many seconds that took. Not a number: it cannot any more.
 using Timed = std::function<double(int64_t times)>;
 
-// `work`, timed by the wall.
+// `work`, timed by the clock in use.
 Timed timed(std::function<void()> work);
+
+// From now on time is not that of the wall but what the processor spent on all threads of this
+// process, divided by their number: what work would take if no thread ever had to wait. For
+// machines that are never quiet; it does not see threads that wait for each other.
+void use_processor_time(int64_t threads);
+// Seconds of the clock in use.
+double clock_seconds();
 
 struct Contestant {
   std::string name;

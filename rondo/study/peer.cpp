@@ -54,6 +54,7 @@ Peer::Peer(const PeerOptions& options, const std::string& script,
   std::vector<std::string> words = {node ? "node" : options.python, options.folder + "/" + script,
                                     "--threads", std::to_string(options.threads)};
   words.insert(words.end(), arguments.begin(), arguments.end());
+  if (options.processor_time) words.insert(words.end(), {"--clock", "processor"});
   if (node) words.insert(words.end(), {"--python", options.python});  // which it starts itself
   start(words);
   if (channel_ >= 0) greet();

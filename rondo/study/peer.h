@@ -24,6 +24,7 @@ struct PeerOptions {
   std::string python = usual_python();
   std::string folder;  // of the scripts
   int64_t threads = 1;
+  bool processor_time = false;  // they tell processor time over threads, not that of the wall
 };
 
 class Peer {

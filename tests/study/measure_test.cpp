@@ -3,9 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cmath>
-#include <limits>
-#include <numeric>
+#include <thread>
 
 namespace rondo::test {
 namespace {
@@ -62,6 +62,19 @@ TEST(Measure, RatiosAreOfOneRound) {
                                 {{"canary", steady(1)}}, {});
   EXPECT_EQ(m.ratio("b", "a").median, 2.0);  // of 2, 2, 2, 0.5, 0.2
   EXPECT_EQ(m.ratio("b", "a").low, 0.5);
+}
+
+// Sleeping takes time of the wall, not of the processor.
+TEST(MeasureClock, ProcessorTimeDoesNotSeeWaiting) {
+  const Timed sleep = timed([] { std::this_thread::sleep_for(std::chrono::milliseconds(30)); });
+  EXPECT_GE(sleep(2), 0.06);
+  use_processor_time(1);
+  EXPECT_LT(sleep(2), 0.03);
+  double sum = 0;
+  const double begun = clock_seconds();
+  while (clock_seconds() - begun < 0.01) sum += 1;
+  EXPECT_GT(sum, 0);
+  use_processor_time(0);
 }
 
 TEST(Measure, OrderRotates) {

@@ -113,19 +113,29 @@ BenchResult decode_language(const BenchOptions& options) {
   const LanguageModelConfig c = windowed_model();
   Race race("decode-lm", options);
   const auto model = std::dynamic_pointer_cast<LanguageModel>(drawn_network(ModelConfig{c}));
-  const int64_t bytes = bytes_per_token(c, *model, sizeof(float));
-  const Limit read = read_limit(bytes);
-  race.limit(read);
-  const auto writer = std::make_shared<Writer>(model);
   SamplerOptions likeliest;
   likeliest.temperature = 0;
-  const auto sampler = std::make_shared<Sampler>(likeliest);
-  race.ours("fp32", 1, "tokens", [writer, sampler] { writer->write(*sampler, 0); });
-  race.share("fp32", static_cast<double>(bytes), read.name, 0.70);
+  struct Kept {
+    const char* name;
+    kernels::PackedFormat format;
+    int64_t bytes;
+  };
+  for (const Kept& kept :
+       {Kept{"fp32", kernels::PackedFormat::fp32, 4}, Kept{"bf16", kernels::PackedFormat::bf16, 2},
+        Kept{"int8", kernels::PackedFormat::int8, 1}}) {
+    const int64_t bytes = bytes_per_token(c, *model, kept.bytes);
+    const Limit read = read_limit(bytes);
+    race.limit(read);
+    const auto writer = std::make_shared<Writer>(
+        model, State(), std::make_shared<StepWeights>(*model, kept.format));
+    const auto sampler = std::make_shared<Sampler>(likeliest);
+    race.ours(kept.name, 1, "tokens", [writer, sampler] { writer->write(*sampler, 0); });
+    race.share(kept.name, static_cast<double>(bytes), read.name, 0.70);
+  }
   const int64_t parameters = count_parameters(*model);
   race.peer("PyTorch fp32", 1, "tokens", "lm.py", language_peer_words(c, "decode", "fp32"),
             parameters);
-  race.faster("fp32", "PyTorch fp32", 15);
+  for (const char* name : {"fp32", "bf16", "int8"}) race.faster(name, "PyTorch fp32", 15);
   return race.run();
 }
 

@@ -33,8 +33,8 @@ const char* openblas_core() {
 // Must be set before libgomp and libtorch are loaded; what the user has set stays.
 void prepare_environment() {
   // Threads that wait for each other look so many times (about a quarter of a millisecond) before
-  // they sleep. Sleeping at once made a training step on a quiet machine 1.4 to 1.7 times as long;
-  // looking four times as often made one on a busy machine three times as long (measured).
+  // they sleep. Sleeping at once made a training step with both cores to itself 1.3 to 1.9 times as
+  // long; looking four times as often made one on a busy machine several times as long (measured).
   if (std::getenv("OMP_WAIT_POLICY") == nullptr) setenv("GOMP_SPINCOUNT", "5000", /*overwrite=*/0);
 #if defined(__x86_64__)
   // OpenBLAS falls back to SSE3 on processors younger than itself: five times slower.

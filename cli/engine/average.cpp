@@ -50,15 +50,18 @@ class Mean {
   int64_t count_ = 0;
 };
 
-// What is averaged: one configuration, and what its classes are called.
+// What is averaged: one configuration, and of image networks their classes and preparation.
 struct Averaged {
   ModelConfig config;
   ClassNames classes;
+  AugmentConfig augment;
 };
 
 Averaged add_checkpoints(const std::string& run, int64_t last, Mean& mean) {
   Averaged averaged;
-  averaged.config = read_run_folder(run).model;
+  const RunConfig experiment = read_run_folder(run);
+  averaged.config = experiment.model;
+  averaged.augment = experiment.augment;
   const std::string classes = kept_classes_path(run);
   if (exists(classes)) averaged.classes = read_class_names(classes);
   const CheckpointFolder folder(run + "/checkpoints");
@@ -82,7 +85,7 @@ Averaged add_models(const std::vector<std::string>& models, Mean& mean) {
     const TrainedFiles files = find_trained(models[i]);
     const auto network = build_network(files.model);
     load_weights(*network, SafetensorsFile::open(files.weights));
-    if (i == 0) averaged = {files.model, files.classes};
+    if (i == 0) averaged = {files.model, files.classes, files.augment};
     if (dump_model_config(files.model) != dump_model_config(averaged.config)) {
       throw Error(ExitCode::bad_input,
                   fmt::format("{}: has another configuration than {}", models[i], models[0]),
@@ -107,7 +110,9 @@ void rondo_engine_average(const rondo::cli::AverageOptions& options) {
   const auto network = build_network(averaged.config);
   mean.give(named_tensors(*network));
   std::map<std::string, std::string> metadata;
-  if (!averaged.classes.empty()) metadata[kClassNamesKey] = dump_class_names(averaged.classes);
+  if (std::string("image") == averaged.config.task()) {
+    metadata = image_metadata(averaged.augment, averaged.classes);
+  }
   save_model(options.output, averaged.config, *network, metadata);
   fmt::print("{}: the mean of {} {}\n", options.output, mean.count(),
              run ? "checkpoints" : "models");

@@ -32,7 +32,8 @@ void allow_tile_products(bool allow) { tiles_allowed = allow; }
 
 namespace {
 
-constexpr int64_t kTileUnits = 256;  // 16 × 16
+constexpr int64_t kTileUnits = 256;                              // 16 × 16
+[[maybe_unused]] constexpr int64_t kWorthTileThreads = 1 << 20;  // multiply-adds
 
 int64_t up_to_32(int64_t count) { return (count + 31) / 32 * 32; }
 
@@ -40,12 +41,10 @@ uint32_t unit_of(Bf16 first, Bf16 second) {
   return static_cast<uint32_t>(first.bits) | static_cast<uint32_t>(second.bits) << 16U;
 }
 
-// Unit (k, k + 1) of column n, zeros beyond the matrix.
-uint32_t unit_at(const Bf16* data, int64_t k, int64_t n, int64_t all_k, int64_t all_n,
-                 bool transposed) {
+// Unit (k, k + 1) of column n of a matrix that lies as [n, k], zeros beyond it.
+uint32_t unit_at(const Bf16* data, int64_t k, int64_t n, int64_t all_k, int64_t all_n) {
   const auto at = [&](int64_t row) {
-    if (row >= all_k || n >= all_n) return Bf16{};
-    return transposed ? data[n * all_k + row] : data[row * all_n + n];
+    return row >= all_k || n >= all_n ? Bf16{} : data[n * all_k + row];
   };
   return unit_of(at(k), at(k + 1));
 }
@@ -59,8 +58,9 @@ struct TileShapes {  // as the CPU reads it
 };
 const TileShapes kTileShapes;
 
-// 16 × 16 units turned over: out[j][i] = in[i][j], rows of `in` `step` units apart.
-RONDO_FOR_TILES RONDO_INLINE void turn_units(const uint32_t* in, int64_t step, uint32_t* out) {
+// 16 × 16 units turned over: out[j][i] = in[i][j], rows `step` and `out_step` units apart.
+RONDO_FOR_TILES RONDO_INLINE void turn_units(const uint32_t* in, int64_t step, uint32_t* out,
+                                             int64_t out_step) {
   __m512i r[16];
   __m512i t[16];
   for (int i = 0; i < 16; ++i) r[i] = _mm512_loadu_si512(in + i * step);
@@ -79,20 +79,29 @@ RONDO_FOR_TILES RONDO_INLINE void turn_units(const uint32_t* in, int64_t step, u
     const __m512i b = _mm512_shuffle_i32x4(r[i], r[i + 4], 0xdd);
     const __m512i c = _mm512_shuffle_i32x4(r[i + 8], r[i + 12], 0x88);
     const __m512i d = _mm512_shuffle_i32x4(r[i + 8], r[i + 12], 0xdd);
-    _mm512_storeu_si512(out + 16 * i, _mm512_shuffle_i32x4(a, c, 0x88));
-    _mm512_storeu_si512(out + 16 * (i + 4), _mm512_shuffle_i32x4(b, d, 0x88));
-    _mm512_storeu_si512(out + 16 * (i + 8), _mm512_shuffle_i32x4(a, c, 0xdd));
-    _mm512_storeu_si512(out + 16 * (i + 12), _mm512_shuffle_i32x4(b, d, 0xdd));
+    _mm512_storeu_si512(out + out_step * i, _mm512_shuffle_i32x4(a, c, 0x88));
+    _mm512_storeu_si512(out + out_step * (i + 4), _mm512_shuffle_i32x4(b, d, 0x88));
+    _mm512_storeu_si512(out + out_step * (i + 8), _mm512_shuffle_i32x4(a, c, 0xdd));
+    _mm512_storeu_si512(out + out_step * (i + 12), _mm512_shuffle_i32x4(b, d, 0xdd));
   }
 }
 
-// Two rows of 16 numbers as 16 units.
-RONDO_FOR_TILES RONDO_INLINE void join_rows(const Bf16* first, const Bf16* second, uint32_t* out) {
-  const auto* a = reinterpret_cast<const __m256i*>(first);
-  const auto* b = reinterpret_cast<const __m256i*>(second);
-  const __m512i low = _mm512_cvtepu16_epi32(_mm256_loadu_si256(a));
-  const __m512i high = _mm512_cvtepu16_epi32(_mm256_loadu_si256(b));
-  _mm512_storeu_si512(out, _mm512_or_si512(low, _mm512_slli_epi32(high, 16)));
+// 16 numbers of row r, `step` numbers apart; zeros beyond `rows` and where `mask` is not set.
+RONDO_FOR_TILES RONDO_INLINE __m512i row_part(const Bf16* data, int64_t step, int64_t r,
+                                              int64_t rows, __mmask16 mask) {
+  const auto kept = r < rows ? mask : static_cast<__mmask16>(0);
+  return _mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(kept, data + r * step));
+}
+
+// Each pair among 32 rows as 16 units; zeros beyond `rows` and `columns`.
+RONDO_FOR_TILES RONDO_INLINE void join_rows(const Bf16* data, int64_t step, int64_t rows,
+                                            int64_t columns, uint32_t* out) {
+  const auto mask = static_cast<__mmask16>((1U << static_cast<uint32_t>(columns)) - 1U);
+  for (int64_t i = 0; i < 16; ++i) {
+    const __m512i low = row_part(data, step, 2 * i, rows, mask);
+    const __m512i high = _mm512_slli_epi32(row_part(data, step, 2 * i + 1, rows, mask), 16);
+    _mm512_storeu_si512(out + 16 * i, _mm512_or_si512(low, high));
+  }
 }
 
 RONDO_FOR_TILES
@@ -100,20 +109,32 @@ void open_tiles() { _tile_loadconfig(&kTileShapes); }
 RONDO_FOR_TILES
 void close_tiles() { _tile_release(); }
 
-// One tile of the right side from whole rows and columns.
+// One tile of the right side.
 RONDO_FOR_TILES
 void pack_tile(const Bf16* data, int64_t k, int64_t n, int64_t all_k, int64_t all_n,
                bool transposed, uint32_t* out) {
-  if (k + 32 > all_k || n + 16 > all_n || (transposed && all_k % 2 != 0)) {
+  if (!transposed) {
+    const int64_t columns = std::clamp<int64_t>(all_n - n, 0, 16);
+    join_rows(data + k * all_n + n, all_n, all_k - k, columns, out);
+  } else if (k + 32 > all_k || n + 16 > all_n || all_k % 2 != 0) {
     for (int64_t i = 0; i < kTileUnits; ++i) {
-      out[i] = unit_at(data, k + 2 * (i / 16), n + i % 16, all_k, all_n, transposed);
+      out[i] = unit_at(data, k + 2 * (i / 16), n + i % 16, all_k, all_n);
     }
-  } else if (transposed) {
-    turn_units(reinterpret_cast<const uint32_t*>(data + n * all_k + k), all_k / 2, out);
   } else {
-    for (int64_t i = 0; i < 16; ++i) {
-      const Bf16* row = data + (k + 2 * i) * all_n + n;
-      join_rows(row, row + all_n, out + 16 * i);
+    turn_units(reinterpret_cast<const uint32_t*>(data + n * all_k + k), all_k / 2, out, 16);
+  }
+}
+
+// Columns [column, column + 32) of a [rows, n] as rows of a left side, `step` numbers apart.
+RONDO_FOR_TILES
+void turn_columns(const Bf16* a, int64_t rows, int64_t n, int64_t column, Bf16* out, int64_t step) {
+  alignas(64) uint32_t tile[kTileUnits];
+  for (int64_t half = 0; half < 32; half += 16) {
+    const int64_t columns = std::clamp<int64_t>(n - column - half, 0, 16);
+    auto* const to = reinterpret_cast<uint32_t*>(out + half * step);
+    for (int64_t r = 0; r < rows; r += 32) {
+      join_rows(a + r * n + column + half, n, rows - r, columns, tile);
+      turn_units(tile, 16, to + r / 2, step / 2);
     }
   }
 }
@@ -158,10 +179,11 @@ void tile_block(const std::vector<TileTerm>& terms, const LeftRows* left, int64_
   _tile_stored(3, sums + 16 * 32 + 16, 128);
 }
 
-// A block of sums to where it belongs: `rows` by `columns` of it, n numbers between rows.
+// A block of sums to where it belongs: `rows` by `columns` of it, n numbers between rows; added to
+// what is there if `add` (exact results alone).
 RONDO_FOR_TILES
 void write_block(const float* sums, int64_t rows, int64_t columns, int64_t n, int64_t row,
-                 int64_t column, const RowResults& results) {
+                 int64_t column, const RowResults& results, bool add) {
   const auto all = static_cast<uint32_t>((uint64_t{1} << static_cast<uint64_t>(columns)) - 1);
   const auto low = static_cast<__mmask16>(all & 0xffffU);
   const auto high = static_cast<__mmask16>(all >> 16U);
@@ -177,8 +199,11 @@ void write_block(const float* sums, int64_t rows, int64_t columns, int64_t n, in
     if (results.rounded != nullptr) {
       _mm512_mask_storeu_epi16(results.rounded + at, all, (__m512i)_mm512_cvtne2ps_pbh(b, a));
     } else {
-      _mm512_mask_storeu_ps(results.exact + at, low, a);
-      _mm512_mask_storeu_ps(results.exact + at + 16, high, b);
+      float* const to = results.exact + at;
+      const __m512 before = add ? _mm512_maskz_loadu_ps(low, to) : zero;
+      const __m512 before_high = add ? _mm512_maskz_loadu_ps(high, to + 16) : zero;
+      _mm512_mask_storeu_ps(to, low, _mm512_add_ps(a, before));
+      _mm512_mask_storeu_ps(to + 16, high, _mm512_add_ps(b, before_high));
     }
   }
 }
@@ -207,12 +232,12 @@ bool tile_products_work() {
 }
 
 TiledMatrix::TiledMatrix(const Bf16* data, int64_t k, int64_t n, bool transposed)
-    : k_(k), n_(n), tiles_(static_cast<size_t>(up_to_32(k) * up_to_32(n) / 2)) {
+    : k_(k), n_(n), tiles_(up_to_32(k) * up_to_32(n) / 2) {
   const int64_t panels = up_to_32(n) / 32;
 #pragma omp parallel for schedule(static) if (k * n > 1 << 15)
   for (int64_t p = 0; p < panels; ++p) {
     for (int64_t s = 0; s < steps(); ++s) {
-      uint32_t* out = tiles_.data() + (p * steps() + s) * 2 * kTileUnits;
+      uint32_t* out = tiles_.get() + (p * steps() + s) * 2 * kTileUnits;
       pack_tile(data, 32 * s, 32 * p, k, n, transposed, out);
       pack_tile(data, 32 * s, 32 * p + 16, k, n, transposed, out + kTileUnits);
     }
@@ -238,11 +263,44 @@ void tile_products(const std::vector<TileTerm>& terms, int64_t first, int64_t la
     for (int64_t column = 0; column < n; column += 32) {
       tile_block(terms, group, column / 32, sums);
       write_block(sums, std::min<int64_t>(32, last - r), std::min<int64_t>(32, n - column), n, r,
-                  column, results);
+                  column, results, /*add=*/false);
     }
     group += terms.size();
   }
   close_tiles();
+}
+
+void tile_outer_products(const OuterProducts& p, const Bf16* a, const Bf16* b, float* c) {
+  constexpr int64_t kRightNumbers = int64_t{1} << 19;  // 1 MiB: half of a second cache
+  const int64_t most = std::clamp<int64_t>(kRightNumbers / up_to_32(p.k), 256, 4096) / 32 * 32;
+  const int64_t strips = (p.n + 31) / 32;
+  RowResults to;
+  to.exact = c;
+  to.scale = p.scale;
+  for (int64_t first = 0; first < p.rows; first += most) {
+    const int64_t rows = std::min(most, p.rows - first);
+    const TiledMatrix right(b + first * p.k, rows, p.k, /*transposed=*/false);
+    const std::vector<TileTerm> terms = {{nullptr, &right}};
+    const int64_t step = up_to_32(rows) + 32;  // not a power of two: rows in different cache sets
+    const bool add = p.add || first > 0;
+#pragma omp parallel if (p.n * p.k * rows > kWorthTileThreads)
+    {
+      AlignedNumbers<Bf16> left(32 * step);
+      alignas(64) float sums[32 * 32];
+      open_tiles();
+#pragma omp for schedule(static)
+      for (int64_t s = 0; s < strips; ++s) {
+        turn_columns(a + first * p.n, rows, p.n, 32 * s, left.get(), step);
+        const LeftRows group = {left.get(), 2 * step};
+        for (int64_t column = 0; column < p.k; column += 32) {
+          tile_block(terms, &group, column / 32, sums);
+          write_block(sums, std::min<int64_t>(32, p.n - 32 * s),
+                      std::min<int64_t>(32, p.k - column), p.k, 32 * s, column, to, add);
+        }
+      }
+      close_tiles();
+    }
+  }
 }
 
 #else
@@ -253,6 +311,10 @@ TiledMatrix::TiledMatrix(const Bf16* /*data*/, int64_t /*k*/, int64_t /*n*/, boo
 }
 void tile_products(const std::vector<TileTerm>& /*terms*/, int64_t /*first*/, int64_t /*last*/,
                    const RowResults& /*results*/) {
+  throw std::logic_error("no tiles on this CPU");
+}
+void tile_outer_products(const OuterProducts& /*p*/, const Bf16* /*a*/, const Bf16* /*b*/,
+                         float* /*c*/) {
   throw std::logic_error("no tiles on this CPU");
 }
 

@@ -4,6 +4,8 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <new>
 #include <vector>
 
 #include "rondo/kernels/vector_math.h"
@@ -15,6 +17,23 @@ bool tile_products_work();
 // Whether they may be used, in the whole process. For tests and comparisons.
 void allow_tile_products(bool allow);
 
+// Numbers on whole cache lines, not set to anything.
+template <class Number>
+class AlignedNumbers {
+ public:
+  AlignedNumbers() = default;
+  explicit AlignedNumbers(int64_t count)
+      : data_(static_cast<Number*>(
+            ::operator new (static_cast<size_t>(count) * sizeof(Number), std::align_val_t{64}))) {}
+  Number* get() const { return data_.get(); }
+
+ private:
+  struct Delete {
+    void operator()(Number* p) const { ::operator delete (p, std::align_val_t{64}); }
+  };
+  std::unique_ptr<Number, Delete> data_;
+};
+
 // A right matrix [k, n] as tiles, ready for many products. Both sides are filled up with zeros to
 // multiples of 32.
 class TiledMatrix {
@@ -25,12 +44,12 @@ class TiledMatrix {
   int64_t columns() const { return n_; }
   int64_t steps() const { return (k_ + 31) / 32; }
   // Two tiles for every step of 32 along k, for columns [32 · panel, 32 · panel + 32).
-  const uint32_t* panel(int64_t panel) const { return tiles_.data() + panel * steps() * 512; }
+  const uint32_t* panel(int64_t panel) const { return tiles_.get() + panel * steps() * 512; }
 
  private:
   int64_t k_ = 0;
   int64_t n_ = 0;
-  std::vector<uint32_t> tiles_;
+  AlignedNumbers<uint32_t> tiles_;
 };
 
 // a [rows, k] · b.
@@ -51,5 +70,17 @@ struct RowResults {
 // thread alone.
 void tile_products(const std::vector<TileTerm>& terms, int64_t first, int64_t last,
                    const RowResults& results);
+
+// c [n, k] = scale · Σ over rows of aᵀ b (+ c, if `add`), with a [rows, n] and b [rows, k]: what
+// the gradient of a weight is.
+struct OuterProducts {
+  int64_t rows = 0;
+  int64_t n = 0;
+  int64_t k = 0;
+  float scale = 1.0F;
+  bool add = false;
+};
+// By all threads.
+void tile_outer_products(const OuterProducts& p, const Bf16* a, const Bf16* b, float* c);
 
 }  // namespace rondo::kernels

@@ -160,16 +160,18 @@ Tensor LanguageModel::forward_by_blocks(const Tensor& x, Call& call, const Scope
   const auto& recurrent = dynamic_cast<const BlockRecurrentAttention&>(window_attention(source));
   const int64_t window = config_.time.window;
   const Tensor positions = call.positions;
+  const Shape counts = tokens_by_block(call.behind, window, x.size(1));
+  int64_t done = 0;
   std::vector<Tensor> outputs;
-  for (int64_t done = 0; done < x.size(1);) {
-    const int64_t count = std::min(window - call.behind % window, x.size(1) - done);
+  for (const Tensor& block : x.split_with_sizes(counts, 1)) {
+    const int64_t count = block.size(1);
     const Tensor c = recurrent.state(x.size(0), source, call);
     const auto read = recurrent.read(call.zero_states ? at::zeros_like(c) : c,
                                      scope / "level" / source / "mixing");
     call.state_keys = read.keys;
     call.state_values = read.values;
     call.positions = positions.narrow(1, done, count);
-    outputs.push_back(stack_->forward(x.narrow(1, done, count), call, scope));
+    outputs.push_back(stack_->forward(block, call, scope));
     call.behind += count;
     done += count;
   }

@@ -4,6 +4,7 @@
 #include <torch/csrc/autograd/custom_function.h>
 
 #include "rondo/kernels/gemm.h"
+#include "rondo/kernels/outer_products.h"
 #include "rondo/kernels/row_products.h"
 #include "rondo/nn/gradients.h"
 #include "rondo/nn/kernel_choice.h"
@@ -17,14 +18,12 @@ using torch::autograd::variable_list;
 
 const Bf16* bf16_of(const Tensor& t) { return static_cast<const Bf16*>(t.data_ptr()); }
 
-// op(a) · op(b) → [m, n]; a and b of one type, contiguous. `out` is added to if it is defined.
-Tensor product(const Tensor& a, bool transpose_a, const Tensor& b, bool transpose_b,
-               const Tensor& out = {}) {
+// a · op(b) → [m, n]; a and b of one type, contiguous. `out` is added to if it is defined.
+Tensor product(const Tensor& a, const Tensor& b, bool transpose_b, const Tensor& out = {}) {
   kernels::Product p;
-  p.transpose_a = transpose_a;
   p.transpose_b = transpose_b;
-  p.m = a.size(transpose_a ? 1 : 0);
-  p.k = a.size(transpose_a ? 0 : 1);
+  p.m = a.size(0);
+  p.k = a.size(1);
   p.n = b.size(transpose_b ? 0 : 1);
   p.beta = out.defined() ? 1.0F : 0.0F;
   Tensor c = out.defined() ? out : at::empty({p.m, p.n}, a.options().dtype(at::kFloat));
@@ -43,14 +42,22 @@ Tensor rows(const Tensor& x, at::ScalarType type) {
   return x.reshape({-1, x.size(-1)}).to(type).contiguous();
 }
 
-// dW = dyᵀ x, added to `sum` if that is defined. OpenBLAS is the faster one in fp32 where both
-// sides are wide (measured).
+// dW = dyᵀ x, added to `sum` if that is defined.
 Tensor weight_gradient(const Tensor& dy, const Tensor& x, const Tensor& sum = {}) {
-  constexpr int64_t kWide = 256;
-  if (x.scalar_type() == at::kFloat && dy.size(1) >= kWide && x.size(1) >= kWide) {
-    return sum.defined() ? Tensor(sum).addmm_(dy.t(), x) : at::mm(dy.t(), x);
+  kernels::OuterProducts p;
+  p.rows = dy.size(0);
+  p.n = dy.size(1);
+  p.k = x.size(1);
+  p.add = sum.defined();
+  Tensor c = sum.defined() ? sum : at::empty({p.n, p.k}, at::kFloat);
+  if (c.numel() == 0) return c;
+  if (p.rows == 0) return sum.defined() ? c : c.zero_();
+  if (x.scalar_type() == at::kBFloat16) {
+    kernels::outer_products(p, bf16_of(dy), bf16_of(x), c.data_ptr<float>());
+  } else {
+    kernels::outer_products(p, dy.data_ptr<float>(), x.data_ptr<float>(), c.data_ptr<float>());
   }
-  return product(dy, true, x, false, sum);
+  return c;
 }
 
 // To where it belongs, if it may go there by itself; else to be handed on.
@@ -78,7 +85,7 @@ Tensor bf16_products(const std::vector<Factors>& factors, bool transpose_b, cons
   constexpr int64_t kFew = 32;  // making matrices ready for fewer rows is not worth it
   if (m < kFew) {
     Tensor sum = bias.defined() ? at::empty({m, n}, at::kFloat).copy_(bias) : Tensor();
-    for (const Factors& f : factors) sum = product(f.a, false, f.b, transpose_b, sum);
+    for (const Factors& f : factors) sum = product(f.a, f.b, transpose_b, sum);
     return sum.to(type);
   }
   const Tensor out = at::empty({m, n}, type);
@@ -110,7 +117,7 @@ Tensor apply_map(const Tensor& in, const Tensor& w, const Tensor& bias, at::Scal
   if (bias.defined()) {  // a copy even for one row: it is added to
     y = at::empty({in.size(0), w.size(0)}, at::kFloat).copy_(bias);
   }
-  return product(in, false, w, true, y);
+  return product(in, w, true, y);
 }
 
 // Σ dy_i · w_i, [M, K].
@@ -119,7 +126,7 @@ Tensor input_gradient(const std::vector<Factors>& factors, at::ScalarType type) 
     return bf16_products(factors, false, Tensor(), type);
   }
   Tensor dx;
-  for (const Factors& f : factors) dx = product(f.a, false, f.b, false, dx);
+  for (const Factors& f : factors) dx = product(f.a, f.b, false, dx);
   return dx;
 }
 

@@ -1,11 +1,12 @@
-// Norms and activations with their gradients. Backwards they read their input again; besides it
-// only two numbers per row of a norm are kept.
+// Norms, activations and weighted sums with their gradients. Backwards they read their input again;
+// besides it only two numbers per row of a norm are kept.
 #include "rondo/nn/fused_ops.h"
 
 #include <torch/csrc/autograd/custom_function.h>
 
 #include "rondo/kernels/activation.h"
 #include "rondo/kernels/norm.h"
+#include "rondo/kernels/weighted_sum.h"
 #include "rondo/nn/kernel_choice.h"
 
 namespace rondo::nn {
@@ -144,6 +145,55 @@ class ActivationFunction : public torch::autograd::Function<ActivationFunction> 
   }
 };
 
+template <class Number>
+kernels::WeightedSum<Number> weighted_sum_of(const Tensor& x, const Tensor& a, const Tensor& y,
+                                             const Tensor& b) {
+  const auto number = [](const Tensor& t) { return t.defined() ? t.item<float>() : 1.0F; };
+  return {x.numel(), numbers_of<const float>(x), numbers_of<const Number>(y), number(a), number(b)};
+}
+
+Tensor run_weighted_sum(const Tensor& x, const Tensor& a, const Tensor& y, const Tensor& b) {
+  const Tensor out = at::empty_like(x);
+  if (is_fp32(y)) {
+    kernels::weighted_sum(weighted_sum_of<float>(x, a, y, b), numbers_of<float>(out));
+  } else {
+    kernels::weighted_sum(weighted_sum_of<Bf16>(x, a, y, b), numbers_of<float>(out));
+  }
+  return out;
+}
+
+class WeightedSumFunction : public torch::autograd::Function<WeightedSumFunction> {
+ public:
+  static Tensor forward(AutogradContext* context, const Tensor& x, const c10::optional<Tensor>& a,
+                        const Tensor& y, const c10::optional<Tensor>& b) {
+    const Tensor weights[2] = {a.value_or(Tensor()), b.value_or(Tensor())};
+    context->save_for_backward({x, weights[0], y, weights[1]});
+    return run_weighted_sum(x, weights[0], y, weights[1]);
+  }
+
+  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    const variable_list saved = context->get_saved_variables();
+    const auto& [x, a, y, b] = std::tie(saved[0], saved[1], saved[2], saved[3]);
+    const Tensor g = gradients[0].contiguous();
+    const Tensor dx = at::empty_like(x);
+    const Tensor dy = at::empty_like(y);
+    kernels::WeightGradients sums;
+    if (is_fp32(y)) {
+      sums = kernels::weighted_sum_gradient(weighted_sum_of<float>(x, a, y, b),
+                                            numbers_of<const float>(g), numbers_of<float>(dx),
+                                            numbers_of<float>(dy));
+    } else {
+      sums = kernels::weighted_sum_gradient(weighted_sum_of<Bf16>(x, a, y, b),
+                                            numbers_of<const float>(g), numbers_of<float>(dx),
+                                            numbers_of<Bf16>(dy));
+    }
+    const auto if_wanted = [](const Tensor& t, double sum) {
+      return t.defined() ? at::scalar_tensor(sum, t.options()) : Tensor();
+    };
+    return {dx, if_wanted(a, sums.a), dy, if_wanted(b, sums.b)};
+  }
+};
+
 bool wants_gradient(const Tensor& t) {
   return t.defined() && t.requires_grad() && at::GradMode::is_enabled();
 }
@@ -171,6 +221,15 @@ Tensor fused_activation(const Tensor& x, const Tensor& bias, bool gelu) {
   const Tensor in = x.contiguous();
   if (!wants_gradient(x) && !wants_gradient(bias)) return run_activation(in, bias, gelu);
   return ActivationFunction::apply(in, if_defined(bias), gelu);
+}
+
+Tensor fused_weighted_sum(const Tensor& x, const Tensor& a, const Tensor& y, const Tensor& b) {
+  const Tensor left = x.contiguous();
+  const Tensor right = y.contiguous();
+  if (!wants_gradient(x) && !wants_gradient(a) && !wants_gradient(y) && !wants_gradient(b)) {
+    return run_weighted_sum(left, a, right, b);
+  }
+  return WeightedSumFunction::apply(left, if_defined(a), right, if_defined(b));
 }
 
 }  // namespace rondo::nn

@@ -1,5 +1,5 @@
-// Norms and activations by our own kernels, with their gradients: what ops.h calls where they can
-// work (CPU, fp32 or bf16).
+// Norms, activations and weighted sums by our own kernels, with their gradients: what ops.h calls
+// where they can work (CPU, fp32 or bf16).
 #pragma once
 
 #include "rondo/nn/torch.h"
@@ -20,5 +20,9 @@ Tensor fused_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, con
 
 // GELU (exact) or ReLU of x + bias, over the last dimension; `bias` fp32, may be undefined.
 Tensor fused_activation(const Tensor& x, const Tensor& bias, bool gelu);
+
+// a·x + b·y with single numbers a and b [], of which one that is undefined counts as 1; x fp32, y
+// of the same shape.
+Tensor fused_weighted_sum(const Tensor& x, const Tensor& a, const Tensor& y, const Tensor& b);
 
 }  // namespace rondo::nn

@@ -8,6 +8,7 @@
 
 #include "rondo/kernels/cross_entropy.h"
 #include "rondo/kernels/gemm.h"
+#include "rondo/kernels/outer_products.h"
 #include "rondo/kernels/row_products.h"
 #include "rondo/nn/loss.h"
 #include "rondo/nn/ops.h"
@@ -40,15 +41,14 @@ struct HeadGradients {
   bool wanted() const { return x.defined() || weight.defined() || bias.defined(); }
 };
 
-// c [m, n] = alpha · op(a) · op(b) + beta · c.
-void multiply(const Tensor& a, bool transpose_a, const Tensor& b, bool transpose_b, double alpha,
-              double beta, const Tensor& c) {
+// c [m, n] = alpha · a · op(b) + beta · c.
+void multiply(const Tensor& a, const Tensor& b, bool transpose_b, double alpha, double beta,
+              const Tensor& c) {
   kernels::Product p;
-  p.transpose_a = transpose_a;
   p.transpose_b = transpose_b;
   p.m = c.size(0);
   p.n = c.size(1);
-  p.k = a.size(transpose_a ? 0 : 1);
+  p.k = a.size(1);
   p.alpha = static_cast<float>(alpha);
   p.beta = static_cast<float>(beta);
   if (a.scalar_type() == at::kBFloat16) {
@@ -99,7 +99,7 @@ class HeadPass {
     const Tensor logits = logits_.narrow(0, 0, count);
     if (!forwards_.has_value()) {
       if (in_.bias.defined()) logits.copy_(in_.bias);
-      multiply(x, false, in_.weight, true, in_.scale, in_.bias.defined() ? 1.0 : 0.0, logits);
+      multiply(x, in_.weight, true, in_.scale, in_.bias.defined() ? 1.0 : 0.0, logits);
       return judge(first, 0, count);
     }
     kernels::RowResults to;
@@ -132,13 +132,28 @@ class HeadPass {
   void add_gradients(int64_t first, int64_t count) {
     const Tensor changes = changes_.narrow(0, 0, count);  // [count, V]
     if (to_.x.defined()) {  // a sum over the classes, which are many: oneDNN's is the faster way
-      multiply(changes, false, in_.weight, false, in_.scale, 0.0, to_.x.narrow(0, first, count));
+      multiply(changes, in_.weight, false, in_.scale, 0.0, to_.x.narrow(0, first, count));
     }
     if (to_.weight.defined()) {
-      multiply(changes, true, in_.x.narrow(0, first, count), false, in_.scale,
-               first == 0 ? 0.0 : 1.0, to_.weight);
+      add_outer_products(changes, in_.x.narrow(0, first, count), first > 0);
     }
     if (to_.bias.defined()) Tensor(to_.bias).add_(changes.sum(0, /*keepdim=*/false, at::kFloat));
+  }
+
+  // To the weight's gradient, of which nothing is there yet unless `add`.
+  void add_outer_products(const Tensor& changes, const Tensor& x, bool add) {
+    kernels::OuterProducts p;
+    p.rows = changes.size(0);
+    p.n = changes.size(1);
+    p.k = x.size(1);
+    p.scale = static_cast<float>(in_.scale);
+    p.add = add;
+    float* const to = to_.weight.data_ptr<float>();
+    if (x.scalar_type() == at::kBFloat16) {
+      kernels::outer_products(p, bf16_numbers(changes), bf16_numbers(x), to);
+    } else {
+      kernels::outer_products(p, changes.data_ptr<float>(), x.data_ptr<float>(), to);
+    }
   }
 
   const HeadRows& in_;

@@ -229,4 +229,13 @@ Tensor activate(const Tensor& x, Activation activation, const Tensor& bias) {
   return activation == Activation::gelu ? at::gelu(in) : at::relu(in);
 }
 
+Tensor weighted_sum(const Tensor& x, const Tensor& a, const Tensor& y, const Tensor& b) {
+  const auto number = [](const Tensor& t) { return !t.defined() || t.scalar_type() == at::kFloat; };
+  if (kernels_take(x) && kernels_take(y) && x.scalar_type() == at::kFloat &&
+      x.sizes() == y.sizes() && number(a) && number(b)) {
+    return fused_weighted_sum(x, a, y, b);
+  }
+  return (a.defined() ? x * a : x) + (b.defined() ? y * b : y);
+}
+
 }  // namespace rondo::nn

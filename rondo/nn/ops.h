@@ -59,4 +59,7 @@ enum class Activation { gelu, relu };
 // Of x, or of x + bias (a vector along the last dimension).
 Tensor activate(const Tensor& x, Activation activation, const Tensor& bias = {});
 
+// a·x + b·y, with numbers a and b [] that count as 1 where undefined.
+Tensor weighted_sum(const Tensor& x, const Tensor& a, const Tensor& y, const Tensor& b);
+
 }  // namespace rondo::nn

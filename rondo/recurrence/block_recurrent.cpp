@@ -13,7 +13,38 @@ nn::Law gate_bias_law(const std::string& init) {
   return nn::constant(init == "one" ? 1.0 : 0.0);
 }
 
+// The keys (or values) that each of `blocks` blocks reads at its end, its own and those of the
+// block before: [B, H, 2W, d] each, out of `all` [B, H, ·, d] from `first` on. Cut once and joined
+// in pairs where there are gradients: that of each single part would be filled up with zeros.
+std::vector<Tensor> pairs_of_blocks(const Tensor& all, int64_t first, int64_t window,
+                                    int64_t blocks) {
+  std::vector<Tensor> pairs;
+  if (blocks == 1 && first == 0 && all.size(2) == 2 * window) return {all};
+  if (blocks == 0 || !all.requires_grad()) {
+    for (int64_t i = 0; i < blocks; ++i) {
+      pairs.push_back(all.narrow(2, first + i * window, 2 * window));
+    }
+    return pairs;
+  }
+  Shape sizes = {first};
+  sizes.insert(sizes.end(), static_cast<size_t>(blocks + 1), window);
+  sizes.push_back(all.size(2) - first - (blocks + 1) * window);
+  const std::vector<Tensor> parts = all.transpose(1, 2).split_with_sizes(sizes, 1);
+  for (size_t i = 1; i <= static_cast<size_t>(blocks); ++i) {
+    pairs.push_back(at::cat({parts[i], parts[i + 1]}, 1).transpose(1, 2));
+  }
+  return pairs;
+}
+
 }  // namespace
+
+Shape tokens_by_block(int64_t behind, int64_t window, int64_t new_tokens) {
+  Shape counts;
+  for (int64_t done = 0; done < new_tokens; done += counts.back()) {
+    counts.push_back(std::min(window - (behind + done) % window, new_tokens - done));
+  }
+  return counts;
+}
 
 RecurrentCell::RecurrentCell(const TimeConfig& time, const nn::AttentionShape& shape,
                              int64_t hidden)
@@ -151,27 +182,25 @@ Tensor BlockRecurrentAttention::forward(const MixingInput& in, Call& call, const
 
   const int64_t window = options().window;
   const int64_t new_tokens = t.q.size(2);
-  int64_t phase = call.behind % window;  // tokens of the current block already behind
+  const int64_t phase = call.behind % window;  // tokens of the current block already behind
   // Where it starts among all keys: usually W, further on when all rows began anew mid-block.
-  int64_t block = t.all_keys.size(2) - new_tokens - phase;
+  const int64_t block = t.all_keys.size(2) - new_tokens - phase;
+  const int64_t whole = (phase + new_tokens) / window;  // blocks that end here
+  const Shape counts = tokens_by_block(phase, window, new_tokens);
+  const auto queries = t.state_q.transpose(1, 2).split_with_sizes(counts, 1);  // [B, ·, H, d]
+  const auto keys = pairs_of_blocks(t.all_keys, block - window, window, whole);
+  const auto values = pairs_of_blocks(t.all_values, block - window, window, whole);
   Tensor c = state(t.q.size(0), in.level, call);
   std::vector<Tensor> state_heads;
-  for (int64_t done = 0; done < new_tokens;) {
-    const int64_t count = std::min(window - phase, new_tokens - done);
+  for (size_t i = 0; i < queries.size(); ++i) {
     const RecurrentCell::Read r = read(call.zero_states ? at::zeros_like(c) : c, scope);
     state_heads.push_back(
-        attend_states(t.state_q.narrow(2, done, count), r.keys, r.values, scope).transpose(1, 2));
-    done += count;
-    phase += count;
-    if (phase < window) break;
-    c = cell_->update(c, r, t.all_keys.narrow(2, block - window, 2 * window),
-                      t.all_values.narrow(2, block - window, 2 * window), scope / "cell");
-    phase = 0;
-    block += window;
+        attend_states(queries[i].transpose(1, 2), r.keys, r.values, scope).transpose(1, 2));
+    if (i < keys.size()) c = cell_->update(c, r, keys[i], values[i], scope / "cell");
   }
   call.state->set(level_key(in.level, "state"), c);
   scope.record("state", c);
-  keep(t, window + phase, in.level, call);
+  keep(t, window + (phase + new_tokens) % window, in.level, call);
   return output(window_heads, at::cat(state_heads, 1).transpose(1, 2), scope);
 }
 

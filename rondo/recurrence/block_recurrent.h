@@ -13,6 +13,9 @@
 
 namespace rondo {
 
+// How many of `new_tokens` tokens, `behind` of which came before, each block of `window` holds.
+Shape tokens_by_block(int64_t behind, int64_t window, int64_t new_tokens);
+
 // The states' own transformer layer.
 class RecurrentCell : public nn::Module {
  public:

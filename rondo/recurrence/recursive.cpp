@@ -57,8 +57,8 @@ ResidualCoefficients::ResidualCoefficients(const std::string& placement, int64_t
 }
 
 Tensor ResidualCoefficients::join(int64_t sublayer, const Tensor& x, const Tensor& branch) const {
-  const Tensor kept = identity_.defined() ? x * identity_[sublayer] : x;
-  return branch_.defined() ? kept + branch * branch_[sublayer] : kept + branch;
+  const auto of = [&](const Tensor& c) { return c.defined() ? c[sublayer] : Tensor(); };
+  return nn::weighted_sum(x, of(identity_), branch, of(branch_));
 }
 
 LoopProjection::LoopProjection(const RecursiveConfig& config, int64_t width, double epsilon) {

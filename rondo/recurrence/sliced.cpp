@@ -64,17 +64,18 @@ Tensor slice_groups(const Tensor& x, int64_t groups) {
                             tokens, groups),
                 "choose another image size, or groups that divide the tokens of every stage");
   }
-  const Shape cut = {x.size(0), x.size(1), groups, tokens / groups, x.size(3)};
-  return x.reshape(cut).transpose(1, 2).reshape(
-      {x.size(0) * groups, x.size(1), tokens / groups, x.size(3)});
+  // Heads lie beside each other in memory [B, T, H, d]: groups of tokens are then only another
+  // view.
+  return x.transpose(1, 2)
+      .reshape({x.size(0) * groups, tokens / groups, x.size(1), x.size(3)})
+      .transpose(1, 2);
 }
 
 Tensor join_groups(const Tensor& x, int64_t groups) {
   if (groups == 1) return x;
-  const int64_t batch = x.size(0) / groups;
-  return x.view({batch, groups, x.size(1), x.size(2), x.size(3)})
-      .transpose(1, 2)
-      .reshape({batch, x.size(1), groups * x.size(2), x.size(3)});
+  return x.transpose(1, 2)
+      .reshape({x.size(0) / groups, groups * x.size(2), x.size(1), x.size(3)})
+      .transpose(1, 2);
 }
 
 }  // namespace rondo

@@ -9,6 +9,11 @@ namespace {
 // Queries, keys and values lie in memory as [B, T, H, d], as projections leave them: cutting and
 // joining along T copies nothing or whole rows.
 
+// x.narrow(), but x itself where that is all of it: the gradient of a part is filled up with zeros.
+Tensor part_of(const Tensor& x, int64_t dimension, int64_t first, int64_t count) {
+  return first == 0 && count == x.size(dimension) ? x : x.narrow(dimension, first, count);
+}
+
 // Cuts [B, H, n·W, d] into [B·n, H, W, d].
 Tensor query_tiles(const Tensor& q, int64_t window) {
   const int64_t n = q.size(2) / window;
@@ -20,6 +25,7 @@ Tensor query_tiles(const Tensor& q, int64_t window) {
 // Overlapping tiles of 2W keys: [B, H, (n+1)·W, d] → [B·n, H, 2W, d].
 Tensor key_tiles(const Tensor& k, int64_t window) {
   const int64_t n = k.size(2) / window - 1;
+  if (n == 1) return k;
   const Tensor rows = k.transpose(1, 2);         // [B, (n+1)·W, H, d]
   const auto blocks_from = [&](int64_t first) {  // [B, n, W, H, d]
     return rows.narrow(1, first, n * window).reshape({k.size(0), n, window, k.size(1), k.size(3)});
@@ -119,14 +125,14 @@ Tensor WindowAttention::attend_window(const Tokens& t, const Call& call, const S
 
   const int64_t behind = t.all_keys.size(2) - new_tokens - window;  // a recurrent layer keeps more
   const auto keys_for = [&](const Tensor& all, int64_t first, int64_t count) {
-    return all.narrow(2, behind + first, window + count);
+    return part_of(all, 2, behind + first, window + count);
   };
   const int64_t whole = new_tokens / window * window;
   std::vector<Tensor> parts;
   if (whole > 0) {
     const int64_t n = whole / window;
     const Tensor positions = call.positions.narrow(1, 0, whole).reshape({-1, window});
-    const Tensor y = attend_tile(query_tiles(t.q.narrow(2, 0, whole), window),
+    const Tensor y = attend_tile(query_tiles(part_of(t.q, 2, 0, whole), window),
                                  key_tiles(keys_for(t.all_keys, 0, whole), window),
                                  key_tiles(keys_for(t.all_values, 0, whole), window),
                                  positions.expand({t.q.size(0) * n, window}), scope);
@@ -148,11 +154,12 @@ Tensor WindowAttention::attend_states(const Tensor& queries, const Tensor& keys,
 }
 
 void WindowAttention::keep(const Tokens& t, int64_t count, int64_t level, Call& call) {
-  const auto last = [&](const Tensor& all) {
-    return all.narrow(2, all.size(2) - count, count).transpose(1, 2);  // [B, count, H, d]
+  const auto last = [&](const Tensor& all, const Tensor& now) {  // [B, count, H, d]
+    const Tensor& from = count <= now.size(2) ? now : all;
+    return part_of(from, 2, from.size(2) - count, count).transpose(1, 2);
   };
-  call.state->set(level_key(level, "keys"), last(t.all_keys));
-  call.state->set(level_key(level, "values"), last(t.all_values));
+  call.state->set(level_key(level, "keys"), last(t.all_keys, t.k));
+  call.state->set(level_key(level, "values"), last(t.all_values, t.v));
 }
 
 Tensor WindowAttention::output(const Tensor& heads, const Scope& scope) const {

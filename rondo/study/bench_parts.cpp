@@ -1,6 +1,7 @@
 // Networks and steps for the cases.
 #include "rondo/study/bench_parts.h"
 
+#include "rondo/nn/gradients.h"
 #include "rondo/nn/precision.h"
 #include "rondo/study/cost.h"
 
@@ -37,6 +38,7 @@ void TrainingStep::operator()() {
   LossSum loss;
   {
     const nn::MixedPrecision mixed(bf16_);
+    const nn::GradientsInPlace in_place;
     loss = loss_();
     loss.sum.backward();
   }
@@ -52,7 +54,7 @@ std::shared_ptr<TrainingStep> language_step(const LanguageModelConfig& c, int64_
   const bool grows = c.time.kind == "none";
   const auto loss = [model, tokens, labels, carried, grows] {
     if (grows) *carried = State();
-    return sum_cross_entropy(model->forward_tokens(tokens, *carried, Scope()), labels);
+    return model->loss_of_tokens(tokens, labels, *carried, /*smoothing=*/0.0);
   };
   return std::make_shared<TrainingStep>(model, loss, bf16, optimizer);
 }

@@ -38,14 +38,15 @@ std::vector<std::string> translation_words(const EncoderDecoderConfig& c, const 
 }
 
 std::shared_ptr<TrainingStep> translation_step(const EncoderDecoderConfig& c, bool bf16) {
-  const auto network = drawn_network(ModelConfig{c});
-  const NamedTensors inputs = {{"source", random_sentences(c)}, {"target", random_sentences(c)}};
+  const auto model = std::dynamic_pointer_cast<EncoderDecoder>(drawn_network(ModelConfig{c}));
+  const Tensor source = random_sentences(c);
+  const Tensor target = random_sentences(c);
   const Tensor labels = random_sentences(c);
-  const auto loss = [network, inputs, labels] {
-    State state;
-    return sum_cross_entropy(network->forward(inputs, state, Scope()).at("logits"), labels);
+  const auto loss = [model, source, target, labels] {
+    State state = model->encode(source, Scope());
+    return model->loss_of_target(target, labels, state);
   };
-  return std::make_shared<TrainingStep>(network, loss, bf16);
+  return std::make_shared<TrainingStep>(model, loss, bf16);
 }
 
 BenchResult ring_costs(const BenchOptions& options) {

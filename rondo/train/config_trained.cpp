@@ -33,6 +33,27 @@ bool is_named_model(const std::string& name) {
                      [&](const ZooEntry& entry) { return entry.name == name; });
 }
 
+// Classes and the preparation of images, from the run folder or from the model file itself.
+void find_image_facts(const std::string& given, TrainedFiles& trained) {
+  const SafetensorsFile file = SafetensorsFile::open(trained.weights);
+  const auto fact = [&](const char* key) {
+    const auto found = file.metadata().find(key);
+    return found == file.metadata().end() ? std::string() : found->second;
+  };
+  if (trained.run.has_value()) {
+    trained.augment = trained.run->augment;
+  } else if (const std::string text = fact(kAugmentKey); !text.empty()) {
+    const ConfigTable table = ConfigTable::from_string(text, trained.weights);
+    read_config(table, "augment", trained.augment);
+    check_augment(trained.augment, table.where("augment"));
+  }
+  if (trained.run.has_value() && exists(kept_classes_path(given))) {
+    trained.classes = read_class_names(kept_classes_path(given));
+  } else if (const std::string text = fact(kClassNamesKey); !text.empty()) {
+    trained.classes = parse_class_names(text, trained.weights + " (classes)");
+  }
+}
+
 }  // namespace
 
 std::string best_model_path(const std::string& run) { return run + "/best.safetensors"; }
@@ -42,6 +63,13 @@ std::string kept_tokenizer_path(const std::string& run, const std::string& side)
 }
 
 std::string kept_classes_path(const std::string& run) { return run + "/classes.tsv"; }
+
+std::map<std::string, std::string> image_metadata(const AugmentConfig& augment,
+                                                  const ClassNames& names) {
+  std::map<std::string, std::string> facts = {{kAugmentKey, dump_config(augment, "augment")}};
+  if (!names.empty()) facts[kClassNamesKey] = dump_class_names(names);
+  return facts;
+}
 
 RunConfig read_run_folder(const std::string& path) {
   const std::string file = path + "/config.toml";
@@ -77,15 +105,7 @@ TrainedFiles find_trained(const std::string& given) {
                 "give a run folder or a model file (.safetensors)");
   }
   trained.model = resolved.config;
-  if (trained.run.has_value() && exists(kept_classes_path(given))) {
-    trained.classes = read_class_names(kept_classes_path(given));
-  } else {
-    const SafetensorsFile file = SafetensorsFile::open(trained.weights);
-    const auto names = file.metadata().find(kClassNamesKey);
-    if (names != file.metadata().end()) {
-      trained.classes = parse_class_names(names->second, trained.weights + " (classes)");
-    }
-  }
+  if (std::string("image") == trained.model.task()) find_image_facts(given, trained);
   return trained;
 }
 

@@ -14,8 +14,13 @@ std::string best_model_path(const std::string& run);
 std::string kept_tokenizer_path(const std::string& run, const std::string& side);  // "joint", ...
 std::string kept_classes_path(const std::string& run);
 
-// Where a model file keeps the names of its classes, as dump_class_names() writes them.
+// Where the file of an image network keeps the names of its classes, as dump_class_names() writes
+// them, and how images are prepared for it ([augment], as TOML).
 constexpr const char* kClassNamesKey = "rondo.classes";
+constexpr const char* kAugmentKey = "rondo.augment";
+// Both, for save_model(). No names are written if there are none.
+std::map<std::string, std::string> image_metadata(const AugmentConfig& augment,
+                                                  const ClassNames& names);
 
 // The experiment a run folder was made by. Error{bad_input} if it is none.
 RunConfig read_run_folder(const std::string& path);
@@ -26,7 +31,10 @@ struct TrainedFiles {
   // Of a run folder. Its tokenizers are the folder's own copies where it has them, so that a run
   // can be moved.
   std::optional<RunConfig> run;
-  ClassNames classes;  // of an image network, where known
+  // Of an image network: the run's, else the file's. No names and ImageNet's way where neither
+  // knows.
+  ClassNames classes;
+  AugmentConfig augment;
 };
 
 // `given`: a run folder or a model file. Error{bad_input} if it is neither, or a run that has not

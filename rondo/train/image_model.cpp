@@ -75,10 +75,8 @@ ImageModel load_image_model(const std::string& given, int64_t loops) {
     load_weights(*model.network, SafetensorsFile::open(files.weights));
   }
   model.network->eval();
-  if (files.run.has_value()) {
-    model.augment = files.run->augment;
-    model.data = files.run->images;
-  }
+  model.augment = files.augment;
+  if (files.run.has_value()) model.data = files.run->images;
   model.names = files.classes;
   for (int64_t i = model.names.count(); i < image_classes(model.config); ++i) {
     model.names.ids.push_back(std::to_string(i));

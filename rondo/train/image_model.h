@@ -14,7 +14,7 @@ int64_t image_classes(const ModelConfig& config);
 struct ImageModel {
   std::shared_ptr<Network> network;  // in evaluation mode
   ModelConfig config;
-  AugmentConfig augment;  // the run's; the defaults (ImageNet's) for a model file
+  AugmentConfig augment;  // as it was trained; ImageNet's for a file that does not say
   ImageDataConfig data;   // of the run; empty for a model file
   ClassNames names;       // as many as classes; numbers where none are known
 };

@@ -84,6 +84,10 @@ ImageTask::ImageTask(const RunConfig& config) : config_(config) {
   loader_ = std::make_unique<ImageLoader>(*train_, config.augment, training_loader(config));
 }
 
+std::map<std::string, std::string> ImageTask::metadata() const {
+  return image_metadata(config_.augment, class_names());
+}
+
 Tensor ImageTask::targets() const {
   const int64_t classes = image_classes(config_.model);
   const std::vector<float> rows =

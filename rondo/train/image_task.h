@@ -19,6 +19,8 @@ class ImageTask : public Task {
   explicit ImageTask(const RunConfig& config);
 
   Network& network() override { return *network_; }
+  // How images are prepared and what the classes are called.
+  std::map<std::string, std::string> metadata() const override;
   // Mean over the batch's distributions (label, smoothing, mixup) or the teacher's; with mixed
   // depth the mean of both passes.
   LossSum next_loss() override;

@@ -15,6 +15,8 @@ class Task {
   virtual ~Task() = default;
 
   virtual Network& network() = 0;
+  // What a file of the network alone must say besides its configuration.
+  virtual std::map<std::string, std::string> metadata() const { return {}; }
 
   // The loss of the next batch, with a graph when gradients are wanted. Moves on in the data.
   virtual LossSum next_loss() = 0;

@@ -293,7 +293,7 @@ class Trainer {
     task_.network().eval();
     const auto evaluation = task_.evaluate();
     if (!evaluation.has_value()) {
-      if (last) save_model(folder_.best_path(), config_.model, task_.network());
+      if (last) save_best();
       return false;
     }
     folder_.log(counters_.step, evaluation->metrics);
@@ -305,11 +305,15 @@ class Trainer {
     if (evaluation->selection < counters_.best) {
       counters_.best = evaluation->selection;
       counters_.since_best = 0;
-      save_model(folder_.best_path(), config_.model, task_.network());
+      save_best();
     } else {
       ++counters_.since_best;
     }
     return out_of_patience();
+  }
+
+  void save_best() {
+    save_model(folder_.best_path(), config_.model, task_.network(), task_.metadata());
   }
 
   bool out_of_patience() const {

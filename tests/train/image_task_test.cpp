@@ -1,6 +1,8 @@
 // Training image networks: losses, teachers, batch norms, resuming, very deep networks.
 #include <gtest/gtest.h>
 
+#include <filesystem>
+
 #include "rondo/image/mix.h"
 #include "rondo/train/image_score.h"
 #include "tests/train/image_task_util.h"
@@ -259,6 +261,35 @@ TEST(ImageTask, LearnsAndScores) {
   EXPECT_NEAR(last.at("valid_accuracy").get<double>(), 100.0 * static_cast<double>(right) / 80.0,
               1e-9);
   EXPECT_NEAR(last.at("valid_loss").get<double>(), nats / 80.0, 1e-4);
+}
+
+TEST(ImageTask, AModelFileKnowsItsImagesWithoutItsRun) {
+  const ImageShop shop(20);
+  RunConfig config = tiny_image_run(shop, tiny_pyramid());
+  config.augment.mean = {0.1, 0.2, 0.3};
+  config.augment.std = {0.4, 0.5, 0.6};
+  config.augment.interpolation = "bilinear";
+  config.train.steps = 1;
+  trained_images(config, shop.run("run"));
+  const std::string alone = shop.run("alone.safetensors");
+  std::filesystem::copy_file(best_model_path(shop.run("run")), alone);
+  const ImageModel of_run = load_image_model(shop.run("run"));
+  const ImageModel of_file = load_image_model(alone);
+  EXPECT_EQ(of_file.augment.mean, config.augment.mean);
+  EXPECT_EQ(of_file.augment.std, config.augment.std);
+  EXPECT_EQ(of_file.augment.interpolation, "bilinear");
+  EXPECT_EQ(of_file.names.ids, of_run.names.ids);
+  EXPECT_EQ(of_file.names.titles, of_run.names.titles);
+}
+
+TEST(ImageTask, AModelFileThatLiesAboutItsImagesIsRefused) {
+  const ImageShop shop(20);
+  const RunConfig config = tiny_image_run(shop, tiny_pyramid());
+  ImageTask task(config);
+  const std::string path = shop.run("model.safetensors");
+  save_model(path, config.model, task.network(), {{kAugmentKey, "[augment]\nstd = [0, 1, 1]\n"}});
+  test::expect_error(ExitCode::bad_input, "model.safetensors:2: augment.std",
+                     [&] { load_image_model(path); });
 }
 
 // Uniform width, as App. B of the SReT paper: 36 blocks played three times.

@@ -1,0 +1,63 @@
+// Which way a sum of outer products is computed.
+#include "rondo/kernels/outer_products.h"
+
+#include <algorithm>
+
+#include "rondo/kernels/gemm.h"
+
+namespace rondo::kernels {
+namespace {
+
+constexpr int64_t kPage = 4096;  // bytes
+constexpr int64_t kTurn = 16;    // numbers: a cache line
+
+// Whether entries of a column lie in one set of the first cache: gathering columns is slow then.
+bool columns_collide(int64_t width) {
+  return width * static_cast<int64_t>(sizeof(float)) % kPage == 0;
+}
+
+Product product_of(const OuterProducts& p) {
+  Product product;
+  product.transpose_a = true;
+  product.m = p.n;
+  product.n = p.k;
+  product.k = p.rows;
+  product.alpha = p.scale;
+  product.beta = p.add ? 1.0F : 0.0F;
+  return product;
+}
+
+// c [n, k] = turned [k, n]ᵀ, or that added.
+void turn_back(const float* turned, const OuterProducts& p, float* c) {
+#pragma omp parallel for schedule(static)
+  for (int64_t first = 0; first < p.n; first += kTurn) {
+    const int64_t last = std::min(p.n, first + kTurn);
+    for (int64_t j = 0; j < p.k; ++j) {
+      const float* const from = turned + j * p.n;
+      for (int64_t i = first; i < last; ++i) {
+        float& to = c[i * p.k + j];
+        to = p.add ? to + from[i] : from[i];
+      }
+    }
+  }
+}
+
+}  // namespace
+
+void outer_products(const OuterProducts& p, const float* a, const float* b, float* c) {
+  if (!columns_collide(p.n) || columns_collide(p.k)) return gemm(product_of(p), a, b, c);
+  OuterProducts turned = p;
+  std::swap(turned.n, turned.k);
+  turned.add = false;
+  const AlignedNumbers<float> room(p.n * p.k);
+  gemm(product_of(turned), b, a, room.get());
+  turn_back(room.get(), p, c);
+}
+
+void outer_products(const OuterProducts& p, const Bf16* a, const Bf16* b, float* c) {
+  if (tile_products_work()) return tile_outer_products(p, a, b, c);
+  gemm(product_of(p), reinterpret_cast<const uint16_t*>(a), reinterpret_cast<const uint16_t*>(b),
+       c);
+}
+
+}  // namespace rondo::kernels

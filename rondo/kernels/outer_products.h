@@ -1,0 +1,12 @@
+// Sums over rows of outer products, which is what gradients of weights are. By tile registers where
+// the CPU has them and numbers are bf16, else by oneDNN's gemm. No torch here.
+#pragma once
+
+#include "rondo/kernels/tile_products.h"
+
+namespace rondo::kernels {
+
+void outer_products(const OuterProducts& p, const float* a, const float* b, float* c);
+void outer_products(const OuterProducts& p, const Bf16* a, const Bf16* b, float* c);
+
+}  // namespace rondo::kernels

@@ -130,6 +130,7 @@ Tensor EncoderDecoder::decode_rows(const Tensor& target, State& state, const Sco
   const Tensor x = embed(target_embedding_, target, first);
   const Tensor y = decoder_->forward(x, call, scope / "decoder");  // [B, T, D]
   state.set("position", state.get("position") + count);
+  state = state.without(kRowOrder);
   scope.record("output", y);
   return y;
 }
@@ -151,10 +152,14 @@ LossSum EncoderDecoder::loss_of_target(const Tensor& target, const Tensor& label
 
 State EncoderDecoder::reorder(const State& state, const Tensor& rows, const Tensor& sentences) {
   State next;
+  // Keys and values are moved when they are next added to: one pass for both.
+  next.set(kRowOrder, rows);
   for (const auto& [name, tensor] : state.tensors()) {
-    const bool of_row = name.rfind("level.", 0) == 0 || name == "target_visible";
-    if (of_row) {
+    const bool later = name.rfind("level.", 0) == 0;
+    if (name == kRowOrder || name == "target_visible") {
       next.set(name, tensor.index_select(0, rows));
+    } else if (later) {
+      next.set(name, tensor);
     } else {
       next.set(name, sentences.defined() ? tensor.index_select(0, sentences) : tensor);
     }

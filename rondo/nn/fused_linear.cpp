@@ -75,6 +75,7 @@ Tensor hand_on_gradient(const Tensor& weight, const Tensor& dy, const Tensor& x)
 // A product of rows [m, k] with a matrix.
 struct Factors {
   Tensor a, b;
+  const kernels::RightMatrix* ready = nullptr;  // b, if that was made ready before
 };
 
 // Σ of a_i · op(b_i) (+ bias) → [m, n] of the given type, factors in bf16.
@@ -95,8 +96,8 @@ Tensor bf16_products(const std::vector<Factors>& factors, bool transpose_b, cons
   std::vector<kernels::RowTerm> terms;
   for (const Factors& f : factors) {
     if (f.a.size(1) == 0) continue;
-    right.emplace_back(bf16_of(f.b), f.a.size(1), n, transpose_b);
-    terms.push_back({bf16_of(f.a), &right.back()});
+    if (f.ready == nullptr) right.emplace_back(bf16_of(f.b), f.a.size(1), n, transpose_b);
+    terms.push_back({bf16_of(f.a), f.ready != nullptr ? f.ready : &right.back()});
   }
   if (terms.empty()) return bias.defined() ? out.copy_(bias) : out.zero_();
   kernels::RowResults results;
@@ -111,8 +112,11 @@ Tensor bf16_products(const std::vector<Factors>& factors, bool transpose_b, cons
 }
 
 // One map of rows `in` [M, K] → [M, N].
-Tensor apply_map(const Tensor& in, const Tensor& w, const Tensor& bias, at::ScalarType result) {
-  if (in.scalar_type() == at::kBFloat16) return bf16_products({{in, w}}, true, bias, result);
+Tensor apply_map(const Tensor& in, const Tensor& w, const LinearMap& map, at::ScalarType result) {
+  const Tensor& bias = map.bias;
+  if (in.scalar_type() == at::kBFloat16) {
+    return bf16_products({{in, w, map.ready.get()}}, true, bias, result);
+  }
   Tensor y;
   if (bias.defined()) {  // a copy even for one row: it is added to
     y = at::empty({in.size(0), w.size(0)}, at::kFloat).copy_(bias);
@@ -142,7 +146,7 @@ std::vector<Tensor> run_maps(const Tensor& x, const Tensor& in, const std::vecto
   for (size_t i = 0; i < maps.size(); ++i) {
     Shape shape = x.sizes().vec();
     shape.back() = weights[i].size(0);
-    out.push_back(apply_map(in, weights[i], maps[i].bias, result).view(shape));
+    out.push_back(apply_map(in, weights[i], maps[i], result).view(shape));
   }
   return out;
 }

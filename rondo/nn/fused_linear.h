@@ -3,12 +3,18 @@
 
 #include "rondo/nn/precision.h"
 
+namespace rondo::kernels {
+class RightMatrix;
+}
+
 namespace rondo::nn {
 
 // x · weightᵀ + bias: weight [out, in], bias [out] or undefined.
 struct LinearMap {
   Tensor weight;
   Tensor bias;
+  // A bf16 weight made ready once for all products, or null: they do it each time.
+  std::shared_ptr<const kernels::RightMatrix> ready = {};
 };
 
 // Whether fused_linear() takes these: fp32 or bf16 on the CPU, fused kernels in use.

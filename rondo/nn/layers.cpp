@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "rondo/kernels/row_products.h"
 #include "rondo/nn/kernel_choice.h"
 
 namespace rondo::nn {
@@ -19,17 +20,24 @@ Linear::Linear(int64_t in, int64_t out, bool bias, LinearLaws laws) {
 }
 
 Tensor Linear::forward(const Tensor& x, const Scope& scope, Result result) const {
-  return int8_ != nullptr ? int8_linear(x, *int8_, bias_, scope)
-                          : linear(x, weight_, bias_, scope, result);
+  return int8_ != nullptr ? int8_linear(x, *int8_, bias_, scope) : linear(x, map(), scope, result);
 }
 
 void Linear::convert(WeightFormat format) {
   const at::NoGradGuard no_grad;
-  if (format == WeightFormat::bf16) weight_.set_data(weight_.detach().to(at::kBFloat16));
+  if (format == WeightFormat::bf16) {
+    weight_.set_data(weight_.detach().to(at::kBFloat16).contiguous());
+    if (!kernels::tile_products_work() || weight_.numel() == 0) return;  // nothing to make ready
+    ready_ = std::make_shared<kernels::RightMatrix>(
+        static_cast<const kernels::Bf16*>(weight_.data_ptr()), weight_.size(1), weight_.size(0),
+        /*transposed=*/true);
+  }
   if (format != WeightFormat::int8) return;
   const Tensor w = weight_.detach().contiguous();
-  int8_ = std::make_shared<kernels::Int8Matrix>(
-      kernels::quantize_rows(w.data_ptr<float>(), w.size(0), w.size(1)));
+  const bool fused = kernels_in_use() == Kernels::fused;
+  int8_ = std::make_shared<kernels::Int8Matrix>(kernels::quantize_rows(
+      w.data_ptr<float>(), w.size(0), w.size(1),
+      fused ? kernels::int8_products().front() : kernels::Int8Products::plain));
   weight_.set_data(at::empty({0}));
 }
 
@@ -104,7 +112,7 @@ Tensor FeedForward::forward(const Tensor& u, const Tensor& inner, const Scope& s
   // Our kernel adds the bias on its way; int8 products, which have no weight, add their own.
   const bool apart = kernels_in_use() == Kernels::fused && map.weight().numel() > 0;
   const Tensor bias = apart ? map.bias() : Tensor();
-  Tensor h = apart ? linear(u, map.weight(), Tensor(), scope / "up", Result::branch)
+  Tensor h = apart ? linear(u, map.without_bias(), scope / "up", Result::branch)
                    : map.forward(u, scope / "up", Result::branch);  // [B, T, F]
   if (inner.defined()) h = h + inner;
   h = nn::dropout(activate(h, shape_.activation, bias), shape_.hidden_dropout, is_training());

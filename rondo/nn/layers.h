@@ -30,14 +30,16 @@ class Linear : public Module {
 
   const Tensor& weight() const { return weight_; }
   const Tensor& bias() const { return bias_; }
-  LinearMap map() const { return {weight_, bias_}; }
+  LinearMap without_bias() const { return {weight_, Tensor(), ready_}; }
+  LinearMap map() const { return {weight_, bias_, ready_}; }
   // For inference only, and for good: the fp32 weight is given up.
   void convert(WeightFormat format);
 
  private:
   Tensor weight_;
   Tensor bias_;
-  std::shared_ptr<const kernels::Int8Matrix> int8_;  // in place of weight_, which is empty then
+  std::shared_ptr<const kernels::RightMatrix> ready_;  // of a bf16 weight
+  std::shared_ptr<const kernels::Int8Matrix> int8_;    // in place of weight_, which is empty then
 };
 
 // Parameters: weight [out, in / groups, k, k], bias [out].

@@ -80,15 +80,16 @@ Tensor rounded(const Tensor& x) { return x.to(at::kBFloat16).to(at::kFloat); }
 
 }  // namespace
 
-Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias, const Scope& scope,
-              Result result) {
+Tensor linear(const Tensor& x, const LinearMap& map, const Scope& scope, Result result) {
+  const Tensor& weight = map.weight;
+  const Tensor& bias = map.bias;
   if (scope.watched()) {
     scope.multiply_adds(static_cast<double>(x.numel()) * static_cast<double>(weight.size(0)));
   }
   if (x.is_meta()) return shape_only(x, with_last(x, weight.size(0)));
   const bool bf16 =
       weight.scalar_type() == at::kBFloat16 || runs_in_bf16(Operation::linear, x.scalar_type());
-  if (linear_is_fused(x, weight)) return fused_linear(x, {weight, bias}, bf16, result);
+  if (linear_is_fused(x, weight)) return fused_linear(x, map, bf16, result);
   const auto in = [bf16](const Tensor& t) { return bf16 ? rounded(t) : t; };
   return at::linear(in(x), in(weight), bias.defined() ? c10::optional<Tensor>(bias) : c10::nullopt);
 }

@@ -11,8 +11,12 @@ namespace rondo::nn {
 
 // x [..., in] · weightᵀ [in, out] (+ bias [out]) → [..., out]. A weight kept in bf16 (inference)
 // rounds the input too; the result is fp32 then.
-Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias, const Scope& scope,
+Tensor linear(const Tensor& x, const LinearMap& map, const Scope& scope,
               Result result = Result::stream);
+inline Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias, const Scope& scope,
+                     Result result = Result::stream) {
+  return linear(x, LinearMap{weight, bias}, scope, result);
+}
 
 // The same with weights of 8 bits; inference only.
 Tensor int8_linear(const Tensor& x, const kernels::Int8Matrix& weight, const Tensor& bias,

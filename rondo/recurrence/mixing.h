@@ -53,5 +53,8 @@ class TokenMixing : public nn::Module {
 
 // "level.3.keys"
 std::string level_key(int64_t level, const char* name);
+// And where a state keeps which rows of them go on (int64 [B]), if they were not moved yet: that is
+// done when they are next added to.
+constexpr const char* kRowOrder = "order";
 
 }  // namespace rondo

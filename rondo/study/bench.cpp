@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "rondo/base/error.h"
+#include "rondo/base/progress.h"
 #include "rondo/base/text.h"
 
 namespace rondo {
@@ -142,7 +143,12 @@ BenchResult Race::run() {
   std::vector<Contestant> canaries;
   for (const Entry& e : entries_) contestants.push_back({e.name, e.run});
   for (const Limit& l : limits_) canaries.push_back({l.name, l.run});
-  const Measurement m = measure(contestants, canaries, options_.measure);
+  Progress progress(name_ + ": quiet rounds", options_.measure.rounds);
+  MeasureOptions how = options_.measure;
+  how.after_round = [&](int64_t rounds, int64_t quiet) {
+    progress.update(quiet, fmt::format("round {}", rounds));
+  };
+  const Measurement m = measure(contestants, canaries, how);
   for (const auto& peer : peers_) {
     if (!peer->ready()) note(peer->trouble());
   }

@@ -119,10 +119,11 @@ BenchResult decode_language(const BenchOptions& options) {
     const char* name;
     kernels::PackedFormat format;
     int64_t bytes;
+    double bound;  // share of the bandwidth wanted; 0 = none
   };
-  for (const Kept& kept :
-       {Kept{"fp32", kernels::PackedFormat::fp32, 4}, Kept{"bf16", kernels::PackedFormat::bf16, 2},
-        Kept{"int8", kernels::PackedFormat::int8, 1}}) {
+  for (const Kept& kept : {Kept{"fp32", kernels::PackedFormat::fp32, 4, 0.70},
+                           Kept{"bf16", kernels::PackedFormat::bf16, 2, 0.70},
+                           Kept{"int8", kernels::PackedFormat::int8, 1, 0}}) {
     const int64_t bytes = bytes_per_token(c, *model, kept.bytes);
     const Limit read = read_limit(bytes);
     race.limit(read);
@@ -130,7 +131,7 @@ BenchResult decode_language(const BenchOptions& options) {
         model, State(), std::make_shared<StepWeights>(*model, kept.format));
     const auto sampler = std::make_shared<Sampler>(likeliest);
     race.ours(kept.name, 1, "tokens", [writer, sampler] { writer->write(*sampler, 0); });
-    race.share(kept.name, static_cast<double>(bytes), read.name, 0.70);
+    race.share(kept.name, static_cast<double>(bytes), read.name, kept.bound);
   }
   const int64_t parameters = count_parameters(*model);
   race.peer("PyTorch fp32", 1, "tokens", "lm.py", language_peer_words(c, "decode", "fp32"),

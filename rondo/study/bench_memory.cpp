@@ -179,8 +179,8 @@ void compare_depths(int64_t threads, BenchResult& result) {
   const int64_t few = ask_own_program("depth 100", threads);
   const int64_t many = ask_own_program("depth 1000", threads);
   if (start <= 0 || few <= start || many <= start) return;
-  result.notes.push_back(fmt::format("levels, weights left out: 5 {}, 100 {}, 1,000 {}", human_bytes(start),
-                                     human_bytes(few), human_bytes(many)));
+  result.notes.push_back(fmt::format("levels, weights left out: 5 {}, 100 {}, 1,000 {}",
+                                     human_bytes(start), human_bytes(few), human_bytes(many)));
   result.claims.push_back(memory_claim(
       "1,000 levels: memory over 100 levels, the start left out",
       static_cast<double>(many - start) / static_cast<double>(few - start), 1.2 * std::sqrt(10.0)));

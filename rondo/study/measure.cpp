@@ -147,9 +147,11 @@ Measurement measure(const std::vector<Contestant>& contestants,
   const auto most = static_cast<size_t>(options.rounds * options.patience);
   for (size_t round = 0; round < most && !m.conclusive; ++round) {
     run_round(round, contestants, canaries, m);
-    if (round + 1 < wanted) continue;
     m.quiet = quiet_rounds(m.canaries, options.canary_tolerance);
     m.conclusive = m.quiet.size() >= wanted;
+    if (options.after_round) {
+      options.after_round(static_cast<int64_t>(round) + 1, static_cast<int64_t>(m.quiet.size()));
+    }
   }
   if (!m.conclusive) {
     m.quiet.resize(m.canaries.empty() ? most : m.canaries.front().seconds.size());

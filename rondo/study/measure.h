@@ -34,6 +34,8 @@ struct MeasureOptions {
   double sample_seconds = 0.05;    // work is repeated until a sample takes so long
   double canary_seconds = 0.02;    // the same for a canary
   double canary_tolerance = 0.10;  // how far canaries of quiet rounds may lie apart
+  // Is told after each round how many there were, and how many of them were quiet.
+  std::function<void(int64_t rounds, int64_t quiet)> after_round = {};
 };
 
 // Middle and quartiles, interpolated.

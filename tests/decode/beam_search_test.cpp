@@ -183,6 +183,26 @@ TEST_P(Schemes, EqualsThePlainSearch) {
 INSTANTIATE_TEST_SUITE_P(All, Schemes,
                          ::testing::Values("vanilla", "universal", "one-wide", "ring"));
 
+// Rows may be moved more than once before the next token: it continues as if they had been so
+// always.
+TEST(Reordering, ContinuesTheRowsItNames) {
+  const auto model = made(tiny_translator("ring", 9), 3);
+  const at::NoGradGuard no_grad;
+  const Tensor source = at::tensor({3, 4, 5, 6}, at::kLong).view({1, 4});
+  const Tensor prefixes = at::tensor({1, 5, 1, 7, 1, 3}, at::kLong).view({3, 2});
+  const Tensor next = at::tensor({4, 6, 8}, at::kLong).view({3, 1});
+  const auto order = [](std::vector<int64_t> rows) { return at::tensor(rows, at::kLong); };
+  State state = model->encode(source, Scope());
+  model->decode(prefixes, state, Scope());
+  state = EncoderDecoder::reorder(state, order({2, 0, 1}), Tensor());
+  state = EncoderDecoder::reorder(state, order({0, 0, 2}), Tensor());
+  const Tensor got = model->decode(next, state, Scope());
+  State plain = model->encode(source, Scope());
+  model->decode(prefixes.index_select(0, order({2, 2, 1})), plain, Scope());
+  expect_near(got, model->decode(next, plain, Scope()), 1e-6);
+  EXPECT_FALSE(state.has(kRowOrder));
+}
+
 TEST(BeamSearch, StaysWithinItsLength) {
   const auto model = made(tiny_translator("ring", 9), 6);
   const Tensor source = at::tensor({3, 7, 5, 2}, at::kLong).unsqueeze(0);

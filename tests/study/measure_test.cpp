@@ -146,9 +146,16 @@ TEST(Measure, ASteadyCanaryConcludes) {
 // Two rounds were disturbed: they do not count, two more are run.
 TEST(Measure, DisturbedRoundsAreReplaced) {
   int a_calls = 0, canary_calls = 0;
+  MeasureOptions how;
+  std::vector<int64_t> quiet;
+  how.after_round = [&](int64_t rounds, int64_t of_them) {
+    quiet.push_back(of_them);
+    EXPECT_EQ(rounds, static_cast<int64_t>(quiet.size()));
+  };
   const Measurement m =
       measure({{"a", script({1, 9, 1, 9, 1, 1, 1, 99}, kWarmUp, a_calls)}},
-              {{"canary", script({1, 2, 1, 3, 1.05, 1, 1, 1}, kWarmUp, canary_calls)}}, {});
+              {{"canary", script({1, 2, 1, 3, 1.05, 1, 1, 1}, kWarmUp, canary_calls)}}, how);
+  EXPECT_EQ(quiet, (std::vector<int64_t>{1, 1, 2, 2, 3, 4, 5}));
   EXPECT_TRUE(m.conclusive);
   EXPECT_EQ(m.quiet, (std::vector<size_t>{0, 2, 4, 5, 6}));
   EXPECT_EQ(m.seconds("a").high, 1.0);

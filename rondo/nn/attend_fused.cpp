@@ -145,8 +145,11 @@ ScoreRules rules_of(const AttendOptions& options, int64_t heads, int64_t queries
   ScoreRules rules;
   Tensor scale;  // [H]
   if (options.scale.defined()) scale = options.scale.to(at::kFloat);
-  rules.factor = scale.defined() ? scale * options.factor
-                                 : at::full({heads}, options.factor, at::kFloat);  // [H]
+  if (!scale.defined()) {
+    rules.factor = at::full({heads}, options.factor, at::kFloat);  // [H]
+  } else {
+    rules.factor = options.factor == 1.0 ? scale : scale * options.factor;
+  }
   if (options.bias.defined()) {
     Tensor addend = options.bias.to(at::kFloat);
     if (scale.defined()) addend = addend * scale.view({-1, 1, 1});

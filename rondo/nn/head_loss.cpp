@@ -78,6 +78,12 @@ class HeadPass {
     const bool bf16 = in.x.scalar_type() == at::kBFloat16;
     if (bf16) forwards_.emplace(bf16_numbers(in.weight), width, classes, /*transposed=*/true);
     if (!to.wanted()) return;
+    // A sum over many classes reads the whole weight for every few rows: oneDNN's is the faster way
+    // unless it stays in the second cache, about.
+    constexpr int64_t kNear = int64_t{1} << 21;  // numbers
+    if (bf16 && kernels::tile_products_work() && to.x.defined() && classes * width <= kNear) {
+      backwards_.emplace(bf16_numbers(in.weight), classes, width, /*transposed=*/false);
+    }
     changes_ = bf16 ? at::empty({piece_, classes}, at::kBFloat16) : logits_;
   }
 
@@ -131,7 +137,12 @@ class HeadPass {
 
   void add_gradients(int64_t first, int64_t count) {
     const Tensor changes = changes_.narrow(0, 0, count);  // [count, V]
-    if (to_.x.defined()) {  // a sum over the classes, which are many: oneDNN's is the faster way
+    if (backwards_.has_value()) {
+      kernels::RowResults to;
+      to.exact = to_.x.data_ptr<float>() + first * in_.weight.size(1);
+      to.scale = static_cast<float>(in_.scale);
+      kernels::row_products({{bf16_numbers(changes), &*backwards_}}, count, to);
+    } else if (to_.x.defined()) {
       multiply(changes, in_.weight, false, in_.scale, 0.0, to_.x.narrow(0, first, count));
     }
     if (to_.weight.defined()) {
@@ -163,7 +174,7 @@ class HeadPass {
   Tensor changes_;  // their gradient, of the factors' type; undefined: nobody wants any
   std::vector<double> losses_;
   std::vector<float> sums_;
-  std::optional<kernels::RightMatrix> forwards_;  // of bf16
+  std::optional<kernels::RightMatrix> forwards_, backwards_;  // of bf16
 };
 
 class HeadLoss : public torch::autograd::Function<HeadLoss> {

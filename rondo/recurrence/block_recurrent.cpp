@@ -178,7 +178,7 @@ Tensor BlockRecurrentAttention::forward(const MixingInput& in, Call& call, const
   if (call.steps != nullptr) return step(in, call, scope);
   Tokens t = project(in, scope);
   attach_cache(t, in.level, call);
-  const Tensor window_heads = attend_window(t, call, scope);  // [B, H, T, d]
+  const Tensor window_heads = attend_window(t, in.level, call, scope);  // [B, H, T, d]
 
   const int64_t window = options().window;
   const int64_t new_tokens = t.q.size(2);

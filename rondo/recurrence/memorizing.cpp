@@ -55,7 +55,7 @@ MemorizingAttention::Memory MemorizingAttention::store(const Memory& memory, con
 Tensor MemorizingAttention::forward(const MixingInput& in, Call& call, const Scope& scope) {
   Tokens t = project(in, scope);
   attach_cache(t, in.level, call);
-  const Tensor local = attend_window(t, call, scope);  // [B, H, T, d]
+  const Tensor local = attend_window(t, in.level, call, scope);  // [B, H, T, d]
   State& state = *call.state;
   Memory memory = {state.get(level_key(in.level, "memory.keys")),
                    state.get(level_key(in.level, "memory.values")),

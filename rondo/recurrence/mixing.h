@@ -3,6 +3,8 @@
 // and the Mixer's transposed feed-forward are all implementations of it.
 #pragma once
 
+#include <map>
+
 #include "rondo/nn/attention.h"
 #include "rondo/recurrence/sliced.h"
 #include "rondo/recurrence/state.h"
@@ -32,6 +34,8 @@ struct Call {
   // Keys and values of recurrent states that every level may read (feedback), [B, H, S, d].
   Tensor state_keys;
   Tensor state_values;
+  // Biases of levels' attention, made once: with feedback a level is played for every block.
+  std::map<int64_t, Tensor> biases;
 };
 
 // What one level hands to its token mixing.

@@ -94,34 +94,40 @@ void WindowAttention::attach_cache(Tokens& t, int64_t level, const Call& call) c
 }
 
 Tensor WindowAttention::visible(int64_t queries, int64_t keys, const Tensor& positions) const {
+  // Key j lies reach + i - j behind query i.
   const int64_t reach = keys - queries;
-  // distance[i, j] = how far key j lies behind query i
-  const Tensor distance = (at::arange(queries, at::kLong) + reach).unsqueeze(1) -
-                          at::arange(keys, at::kLong).unsqueeze(0);  // [Tq, Tk]
   const bool self = options_.attend_self || options_.window == 0;
-  Tensor seen = distance.ge(self ? 0 : 1);
-  if (options_.window > 0) seen = seen.logical_and(distance.le(options_.window));
+  Tensor seen = at::ones({queries, keys}, at::kBool).tril(reach - (self ? 0 : 1));  // [Tq, Tk]
+  if (options_.window > 0) seen = seen.triu(reach - options_.window);
   if (!options_.mask_empty_cache && options_.window > 0) return seen;
   if (positions.select(1, 0).ge(reach).all().item<bool>()) return seen;  // all keys are of its own
   // A key further back than its row's document began stands for nothing.
+  const Tensor distance = (at::arange(queries, at::kLong) + reach).unsqueeze(1) -
+                          at::arange(keys, at::kLong).unsqueeze(0);       // [Tq, Tk]
   const Tensor begun = distance.unsqueeze(0).le(positions.unsqueeze(2));  // [B, Tq, Tk]
   return seen.logical_and(begun).unsqueeze(1);                            // [B, 1, Tq, Tk]
 }
 
 Tensor WindowAttention::attend_tile(const Tensor& q, const Tensor& k, const Tensor& v,
-                                    const Tensor& positions, const Scope& scope) const {
+                                    const Tensor& positions, Tensor& bias,
+                                    const Scope& scope) const {
+  if (!bias.defined() || bias.size(1) != q.size(2) || bias.size(2) != k.size(2)) {
+    bias = relative_->tile(q.size(2), k.size(2), k.size(2) - q.size(2));
+  }
   nn::AttendOptions how;
   how.scale = scale_;
-  how.bias = relative_->tile(q.size(2), k.size(2), k.size(2) - q.size(2));
+  how.bias = bias;
   if (!q.is_meta()) how.visible = visible(q.size(2), k.size(2), positions);
   how.dropout = options_.attention_dropout;
   return nn::attend(q, k, v, how, is_training(), scope);
 }
 
-Tensor WindowAttention::attend_window(const Tokens& t, const Call& call, const Scope& scope) const {
+Tensor WindowAttention::attend_window(const Tokens& t, int64_t level, Call& call,
+                                      const Scope& scope) const {
   const int64_t new_tokens = t.q.size(2);
   const int64_t window = options_.window;
-  if (window == 0) return attend_tile(t.q, t.all_keys, t.all_values, call.positions, scope);
+  Tensor& bias = call.biases[level];
+  if (window == 0) return attend_tile(t.q, t.all_keys, t.all_values, call.positions, bias, scope);
 
   const int64_t behind = t.all_keys.size(2) - new_tokens - window;  // a recurrent layer keeps more
   const auto keys_for = [&](const Tensor& all, int64_t first, int64_t count) {
@@ -135,13 +141,13 @@ Tensor WindowAttention::attend_window(const Tokens& t, const Call& call, const S
     const Tensor y = attend_tile(query_tiles(part_of(t.q, 2, 0, whole), window),
                                  key_tiles(keys_for(t.all_keys, 0, whole), window),
                                  key_tiles(keys_for(t.all_values, 0, whole), window),
-                                 positions.expand({t.q.size(0) * n, window}), scope);
+                                 positions.expand({t.q.size(0) * n, window}), bias, scope);
     parts.push_back(join_tiles(y, t.q.size(0)));
   }
   if (const int64_t rest = new_tokens - whole; rest > 0) {
     parts.push_back(attend_tile(t.q.narrow(2, whole, rest), keys_for(t.all_keys, whole, rest),
                                 keys_for(t.all_values, whole, rest),
-                                call.positions.narrow(1, whole, rest), scope));
+                                call.positions.narrow(1, whole, rest), bias, scope));
   }
   return parts.size() == 1 ? parts.front() : at::cat(parts, 2);
 }
@@ -236,7 +242,7 @@ Tensor WindowAttention::forward(const MixingInput& in, Call& call, const Scope& 
   if (call.steps != nullptr) return step(in, call, scope);
   Tokens t = project(in, scope);
   attach_cache(t, in.level, call);
-  const Tensor y = attend_window(t, call, scope);  // [B, H, T, d]
+  const Tensor y = attend_window(t, in.level, call, scope);  // [B, H, T, d]
   keep(t, options_.window == 0 ? t.all_keys.size(2) : options_.window, in.level, call);
   if (!options_.reads_states) return output(y, scope);
   return output(y, attend_states(t.state_q, call.state_keys, call.state_values, scope), scope);

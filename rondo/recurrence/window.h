@@ -50,7 +50,7 @@ class WindowAttention : public TokenMixing {
   // One token against the buffers.
   Tensor step(const MixingInput& in, Call& call, const Scope& scope) const;
   // The window attention of all new tokens.
-  Tensor attend_window(const Tokens& tokens, const Call& call, const Scope& scope) const;
+  Tensor attend_window(const Tokens& tokens, int64_t level, Call& call, const Scope& scope) const;
   // Attention of `queries` to recurrent states.
   Tensor attend_states(const Tensor& queries, const Tensor& keys, const Tensor& values,
                        const Scope& scope) const;
@@ -64,8 +64,9 @@ class WindowAttention : public TokenMixing {
   const Tensor& scale() const { return scale_; }
 
  private:
+  // `bias`: made here unless it fits.
   Tensor attend_tile(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& positions,
-                     const Scope& scope) const;
+                     Tensor& bias, const Scope& scope) const;
   Tensor visible(int64_t queries, int64_t keys, const Tensor& positions) const;
 
   WindowOptions options_;

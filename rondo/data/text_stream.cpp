@@ -207,7 +207,7 @@ size_t RawFile::read(void* out, size_t size) {
 }
 
 std::unique_ptr<TextReader::Stream> open_text_stream(const std::string& path) {
-  if (has_suffix(path, ".gz")) {
+  if (has_suffix(path, ".gz") || has_suffix(path, ".tgz")) {
     return std::make_unique<GzipStream>(path);
   }
   if (has_suffix(path, ".zst")) {

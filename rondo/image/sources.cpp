@@ -37,7 +37,9 @@ std::string_view without_compression(std::string_view name) {
   return compressed_name(name) ? name.substr(0, name.find_last_of('.')) : name;
 }
 
-bool archive_name(std::string_view name) { return ends_with(without_compression(name), ".tar"); }
+bool archive_name(std::string_view name) {
+  return ends_with(without_compression(name), ".tar") || ends_with(name, ".tgz");
+}
 
 std::vector<std::string> files_in(const std::string& folder) {
   std::vector<std::string> names;

@@ -56,7 +56,7 @@ class ImageSet {
 // Opens what `spec` names, by looking at it:
 //   a folder of class folders       as ImageNet's train or val; classes and files sorted by name,
 //                                   .jpg .jpeg .png in any letter case
-//   .tar, .tar.gz, .tar.zst         of such folders, or a folder with one archive and no folders; a
+//   .tar, .tar.gz, .tgz, .tar.zst   of such folders, or a folder with one archive and no folders; a
 //                                   plain one is mapped, a compressed one held in memory
 //   CIFAR-10 or CIFAR-100, binary   .bin or .bin.gz, a folder or an archive of them; names of the
 //                                   classes from batches.meta.txt or fine_label_names.txt

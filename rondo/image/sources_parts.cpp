@@ -70,7 +70,9 @@ class PickedSet : public ImageSet {
 
 bool is_compressed(std::string_view name) {
   const size_t dot = name.find_last_of('.');
-  return dot != std::string_view::npos && (name.substr(dot) == ".gz" || name.substr(dot) == ".zst");
+  if (dot == std::string_view::npos) return false;
+  const std::string_view end = name.substr(dot);
+  return end == ".gz" || end == ".zst" || end == ".tgz";
 }
 
 }  // namespace

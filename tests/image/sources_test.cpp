@@ -120,9 +120,10 @@ TEST_F(Sources, Archives) {
       tar_member("set/train/b/2.png", png) + tar_end();
   put("set.tar", archive);
   put("set.tar.gz", gzip(archive));
+  put("set.tgz", gzip(archive));
   put("set.tar.zst", zstd(archive));
   put("classes.tsv", "a\tan a\n");
-  for (const std::string name : {"set.tar", "set.tar.gz", "set.tar.zst"}) {
+  for (const std::string name : {"set.tar", "set.tar.gz", "set.tgz", "set.tar.zst"}) {
     for (const std::string inside : {"/train", "/set/train"}) {
       const std::unique_ptr<ImageSet> images = open(name + inside);
       EXPECT_EQ(names_of(*images), (Names{name + "/set/train/a/1.PNG", name + "/set/train/b/1.png",

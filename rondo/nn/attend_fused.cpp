@@ -150,9 +150,10 @@ ScoreRules rules_of(const AttendOptions& options, int64_t heads, int64_t queries
   } else {
     rules.factor = options.factor == 1.0 ? scale : scale * options.factor;
   }
-  if (options.bias.defined()) {
-    Tensor addend = options.bias.to(at::kFloat);
-    if (scale.defined()) addend = addend * scale.view({-1, 1, 1});
+  Tensor addend = options.scaled_bias.defined() ? options.scaled_bias : options.bias;
+  if (addend.defined()) {
+    addend = addend.to(at::kFloat);
+    if (options.bias.defined() && scale.defined()) addend = addend * scale.view({-1, 1, 1});
     rules.addend = addend.expand({heads, queries, keys}).contiguous();
   }
   if (options.visible.defined()) rules.visible = mask_for_kernels(options.visible, keys);

@@ -56,8 +56,10 @@ constexpr double kHidden = -1e30;
 // What is added to scaled scores: bias · scale where visible, kHidden elsewhere. Undefined if
 // nothing.
 Tensor score_addend(const AttendOptions& options) {
-  Tensor addend = options.bias;
-  if (addend.defined() && options.scale.defined()) addend = addend * options.scale.view({-1, 1, 1});
+  Tensor addend = options.scaled_bias.defined() ? options.scaled_bias : options.bias;
+  if (options.bias.defined() && options.scale.defined()) {
+    addend = addend * options.scale.view({-1, 1, 1});
+  }
   if (!options.visible.defined()) return addend;
   const Tensor hidden = options.visible.logical_not();
   if (!addend.defined()) {

@@ -23,6 +23,7 @@ struct AttendOptions {
   double factor = 1.0;  // a fixed scale of the scores
   Tensor scale;         // learned scale per head [H], applied after the bias; may be undefined
   Tensor bias;          // added to the scores [H, Tq, Tk]; may be undefined
+  Tensor scaled_bias;   // in place of `bias`: bias · scale, by who has it for less
   Tensor visible;       // bool, broadcastable to [B, H, Tq, Tk]; undefined = everything
   double dropout = 0.0;
 };

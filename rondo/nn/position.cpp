@@ -47,12 +47,13 @@ RelativeBias::RelativeBias(int64_t heads) {
                      normal(std::sqrt(1.0 / static_cast<double>(kRelativeBuckets))));
 }
 
-Tensor RelativeBias::tile(int64_t queries, int64_t keys, int64_t reach) const {
+Tensor RelativeBias::tile(int64_t queries, int64_t keys, int64_t reach, const Tensor& scale) const {
   if (table_.is_meta()) return at::empty({table_.size(0), queries, keys}, table_.options());
   // The bias depends on reach + i - j only: one value per diagonal, then rows as a sliding view.
   const Tensor distance = (reach + queries - 1) - at::arange(queries + keys - 1, at::kLong);
-  const Tensor diagonals = table_.index_select(1, relative_buckets(distance));  // [H, Tq + Tk - 1]
-  return diagonals.unfold(1, keys, 1).flip(1);                                  // [H, Tq, Tk]
+  Tensor diagonals = table_.index_select(1, relative_buckets(distance));  // [H, Tq + Tk - 1]
+  if (scale.defined()) diagonals = diagonals * scale.unsqueeze(1);
+  return diagonals.unfold(1, keys, 1).flip(1);  // [H, Tq, Tk]
 }
 
 }  // namespace rondo::nn

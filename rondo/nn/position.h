@@ -26,7 +26,8 @@ class RelativeBias : public Module {
   explicit RelativeBias(int64_t heads);
   // Bias of query i for key j of a tile whose query i stands at key place reach + i. Keys ahead of
   // their query get the bias of distance 0 (and are masked by whoever uses this). [H, Tq, Tk]
-  Tensor tile(int64_t queries, int64_t keys, int64_t reach) const;
+  // Multiplied by `scale` [H] if that is defined.
+  Tensor tile(int64_t queries, int64_t keys, int64_t reach, const Tensor& scale = {}) const;
 
  private:
   Tensor table_;

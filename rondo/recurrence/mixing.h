@@ -34,7 +34,8 @@ struct Call {
   // Keys and values of recurrent states that every level may read (feedback), [B, H, S, d].
   Tensor state_keys;
   Tensor state_values;
-  // Biases of levels' attention, made once: with feedback a level is played for every block.
+  // Biases of levels' attention, scaled, made once: with feedback a level is played for every
+  // block.
   std::map<int64_t, Tensor> biases;
 };
 

@@ -112,11 +112,11 @@ Tensor WindowAttention::attend_tile(const Tensor& q, const Tensor& k, const Tens
                                     const Tensor& positions, Tensor& bias,
                                     const Scope& scope) const {
   if (!bias.defined() || bias.size(1) != q.size(2) || bias.size(2) != k.size(2)) {
-    bias = relative_->tile(q.size(2), k.size(2), k.size(2) - q.size(2));
+    bias = relative_->tile(q.size(2), k.size(2), k.size(2) - q.size(2), scale_);
   }
   nn::AttendOptions how;
   how.scale = scale_;
-  how.bias = bias;
+  how.scaled_bias = bias;
   if (!q.is_meta()) how.visible = visible(q.size(2), k.size(2), positions);
   how.dropout = options_.attention_dropout;
   return nn::attend(q, k, v, how, is_training(), scope);

@@ -64,7 +64,7 @@ class WindowAttention : public TokenMixing {
   const Tensor& scale() const { return scale_; }
 
  private:
-  // `bias`: made here unless it fits.
+  // `bias`, already scaled: made here unless it fits.
   Tensor attend_tile(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& positions,
                      Tensor& bias, const Scope& scope) const;
   Tensor visible(int64_t queries, int64_t keys, const Tensor& positions) const;

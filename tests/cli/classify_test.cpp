@@ -242,11 +242,17 @@ TEST_F(ClassifyVerb, NamesOfClassesFromAFile) {
   pictures_->put("few", "black\nwhite\n");
   expect_refusal(rondo(words({file("test"), "--classes", file("few")})), ExitCode::bad_input,
                  "few: expected 6 classes, as the network has, got 2");
-  // A model file alone carries no names of its own.
-  const std::string bare = rondo_ok({"classify", file("run/best.safetensors"),
-                                     file("test/c0/0.png"), "--json", "--set", "augment.crop=none"})
-                               .out;
-  EXPECT_TRUE(contains(bare, "\"title\":\"0\"")) << bare;
+}
+
+// It carries the names of its classes and the way its images are prepared.
+TEST_F(ClassifyVerb, AModelFileAloneAnswersAsItsRun) {
+  std::filesystem::create_directories(file("elsewhere"));
+  std::filesystem::copy_file(file("run/best.safetensors"), file("elsewhere/model.safetensors"));
+  const std::string alone =
+      rondo_ok({"classify", file("elsewhere/model.safetensors"), file("test/c0/0.png"), "--json"})
+          .out;
+  EXPECT_EQ(alone, rondo_ok({"classify", file("run"), file("test/c0/0.png"), "--json"}).out);
+  EXPECT_TRUE(contains(alone, "\"title\":\"shade 0\"")) << alone;
 }
 
 TEST_F(ClassifyVerb, PreparationCanBeSet) {

@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-#include "rondo/kernels/gemm.h"
+#include "tests/kernels/tile_test_util.h"
 
 namespace rondo::kernels {
 namespace {
@@ -16,21 +16,11 @@ const OuterProducts kOuterCases[] = {
     {70, 96, 33}, {257, 32, 256}, {65, 1024, 48}, {65, 48, 1024}, {7, 1024, 1024}, {5000, 40, 35}};
 
 template <class Number>
-std::vector<Number> outer_numbers(int64_t count, uint32_t seed) {
-  std::vector<Number> numbers(static_cast<size_t>(count));
-  for (Number& x : numbers) {
-    seed = seed * 1664525U + 1013904223U;
-    narrow(static_cast<float>(seed >> 8U) / 16777216.0F - 0.5F, x);
-  }
-  return numbers;
-}
-
-template <class Number>
 void compare_outer_products() {
   for (OuterProducts p : kOuterCases) {
     SCOPED_TRACE(p.rows * 100000000 + p.n * 10000 + p.k);
-    const auto a = outer_numbers<Number>(p.rows * p.n, 1);
-    const auto b = outer_numbers<Number>(p.rows * p.k, 2);
+    const auto a = drawn_numbers<Number>(p.rows * p.n, 1);
+    const auto b = drawn_numbers<Number>(p.rows * p.k, 2);
     p.scale = 0.5F;
     std::vector<float> c(static_cast<size_t>(p.n * p.k), NAN);
     outer_products(p, a.data(), b.data(), c.data());
@@ -52,16 +42,7 @@ void compare_outer_products() {
   }
 }
 
-class Outer : public ::testing::TestWithParam<bool> {
- protected:
-  void SetUp() override {
-    if (!has_gemm()) GTEST_SKIP() << "built without oneDNN";
-    prepare_tiles();
-    allow_tile_products(GetParam());
-    if (GetParam() && !tile_products_work()) GTEST_SKIP() << "this CPU has no tiles";
-  }
-  void TearDown() override { allow_tile_products(true); }
-};
+class Outer : public TilesOrGemm {};
 INSTANTIATE_TEST_SUITE_P(Tiles, Outer, ::testing::Bool());
 
 TEST_P(Outer, ProductsOfBf16EqualSumsInDouble) { compare_outer_products<Bf16>(); }

@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-#include "rondo/kernels/gemm.h"
+#include "tests/kernels/tile_test_util.h"
 
 namespace rondo::kernels {
 namespace {
@@ -17,22 +17,13 @@ constexpr RowCase kRowCases[] = {{1, 1, 1},      {3, 7, 5},       {31, 2, 33},  
                                  {64, 64, 64},   {100, 130, 257}, {17, 32, 40},   {70, 96, 33},
                                  {600, 64, 100}, {257, 256, 32},  {1000, 40, 513}};
 
-std::vector<Bf16> drawn_numbers(int64_t count, uint32_t seed) {
-  std::vector<Bf16> numbers(static_cast<size_t>(count));
-  for (Bf16& x : numbers) {
-    seed = seed * 1664525U + 1013904223U;
-    narrow(static_cast<float>(seed >> 8U) / 16777216.0F - 0.5F, x);
-  }
-  return numbers;
-}
-
 struct RowProblem {
   RowProblem(const RowCase& given, bool turned)
       : c(given),
         transposed(turned),
-        a(drawn_numbers(c.rows * c.k, 1)),
-        b(drawn_numbers(c.k * c.n, 2)),
-        more(drawn_numbers(c.rows * c.k, 3)),
+        a(drawn_numbers<Bf16>(c.rows * c.k, 1)),
+        b(drawn_numbers<Bf16>(c.k * c.n, 2)),
+        more(drawn_numbers<Bf16>(c.rows * c.k, 3)),
         bias(static_cast<size_t>(c.n)) {
     for (size_t i = 0; i < bias.size(); ++i) bias[i] = 0.01F * static_cast<float>(i % 7);
   }
@@ -53,17 +44,7 @@ struct RowProblem {
   std::vector<float> bias;
 };
 
-// By tiles where the CPU has them, and by gemm.
-class RowProducts : public ::testing::TestWithParam<bool> {
- protected:
-  void SetUp() override {
-    if (!has_gemm()) GTEST_SKIP() << "built without oneDNN";
-    prepare_tiles();
-    allow_tile_products(GetParam());
-    if (GetParam() && !tile_products_work()) GTEST_SKIP() << "this CPU has no tiles";
-  }
-  void TearDown() override { allow_tile_products(true); }
-};
+class RowProducts : public TilesOrGemm {};
 INSTANTIATE_TEST_SUITE_P(Tiles, RowProducts, ::testing::Bool());
 
 TEST_P(RowProducts, EqualSumsInDouble) {

@@ -1,8 +1,13 @@
-// oneDNN's gemm.
+// oneDNN's gemm, and how a product is cut for threads.
 #include "rondo/kernels/gemm.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <stdexcept>
+
+#ifdef _OPENMP
+#include <omp.h>
+#endif
 
 #if defined(__linux__) && defined(__x86_64__)
 #include <sys/syscall.h>
@@ -23,13 +28,93 @@ namespace rondo::kernels {
 namespace {
 
 #ifdef RONDO_DNNL
-void require(dnnl_status_t status) {
-  if (status != dnnl_success) throw std::runtime_error("oneDNN: gemm failed");
-}
+// Leading sizes and offsets of operands in memory.
+struct Layout {
+  explicit Layout(const Product& p)
+      : a_row(p.transpose_a ? p.m : p.k),
+        b_row(p.transpose_b ? p.k : p.n),
+        a_step(p.transpose_a ? 1 : p.k),
+        b_step(p.transpose_b ? p.k : 1) {}
+  int64_t a_row, b_row;    // numbers between rows in memory
+  int64_t a_step, b_step;  // numbers from one row of op(a), one column of op(b), to the next
+};
+
+// Rows [row, row + m) and columns [column, column + n) of c.
+struct Part {
+  int64_t row, column, m, n;
+};
 
 char letter(bool transpose) { return transpose ? 'T' : 'N'; }
-int64_t row_of_a(const Product& p) { return p.transpose_a ? p.m : p.k; }
-int64_t row_of_b(const Product& p) { return p.transpose_b ? p.k : p.n; }
+
+dnnl_status_t multiply(const Product& p, const Part& part, const float* a, const float* b,
+                       float* c) {
+  const Layout l(p);
+  return dnnl_sgemm(letter(p.transpose_a), letter(p.transpose_b), part.m, part.n, p.k, p.alpha,
+                    a + part.row * l.a_step, l.a_row, b + part.column * l.b_step, l.b_row, p.beta,
+                    c + part.row * p.n + part.column, p.n);
+}
+
+dnnl_status_t multiply(const Product& p, const Part& part, const uint16_t* a, const uint16_t* b,
+                       float* c) {
+  const Layout l(p);
+  return dnnl_gemm_bf16bf16f32(letter(p.transpose_a), letter(p.transpose_b), part.m, part.n, p.k,
+                               p.alpha, a + part.row * l.a_step, l.a_row,
+                               b + part.column * l.b_step, l.b_row, p.beta,
+                               c + part.row * p.n + part.column, p.n);
+}
+
+int64_t threads_here() {
+#ifdef _OPENMP
+  return omp_in_parallel() != 0 ? 1 : omp_get_max_threads();
+#else
+  return 1;
+#endif
+}
+
+// How many rows, or else columns, of c a thread takes; both 0: oneDNN cuts as it likes.
+struct Cut {
+  int64_t rows = 0;
+  int64_t columns = 0;
+};
+
+// Left alone, oneDNN cuts narrow products along both sides and packs operands twice, and is slow to
+// wake its threads for small ones. One cut along the longer side is faster by a fifth in a training
+// step and by far more for single images, as long as threads still have something to do: rows of a,
+// or columns, of which sums of outer products want many.
+Cut cut_of(const Product& p) {
+  constexpr int64_t kWorthThreads = int64_t{1} << 21;  // multiply-adds
+  constexpr int64_t kFewRows = 64;
+  constexpr int64_t kFewColumns = 96;
+  constexpr int64_t kManyColumns = 256;
+  const int64_t threads = threads_here();
+  if (threads == 1 || p.m * p.n * p.k < kWorthThreads) return {};
+  const auto share = [threads](int64_t all, int64_t unit) {  // whole units of oneDNN's kernel
+    return (all + threads * unit - 1) / (threads * unit) * unit;
+  };
+  if (p.m >= p.n && !p.transpose_a) {
+    return p.m / threads >= kFewRows ? Cut{share(p.m, 8), 0} : Cut{};
+  }
+  const int64_t few = p.transpose_a ? kManyColumns : kFewColumns;
+  return p.n > p.m && p.n / threads >= few ? Cut{0, share(p.n, 48)} : Cut{};
+}
+
+template <class Number>
+void multiply_cut(const Product& p, const Number* a, const Number* b, float* c) {
+  const Cut cut = cut_of(p);
+  const int64_t rows = cut.rows == 0 ? p.m : cut.rows;
+  const int64_t columns = cut.columns == 0 ? p.n : cut.columns;
+  const int64_t across = (p.n + columns - 1) / std::max<int64_t>(1, columns);
+  const int64_t parts = across * ((p.m + rows - 1) / std::max<int64_t>(1, rows));
+  bool failed = false;
+#pragma omp parallel for schedule(static) if (parts > 1) reduction(|| : failed)
+  for (int64_t i = 0; i < parts; ++i) {
+    const int64_t row = i / across * rows;
+    const int64_t column = i % across * columns;
+    const Part part = {row, column, std::min(rows, p.m - row), std::min(columns, p.n - column)};
+    failed = failed || multiply(p, part, a, b, c) != dnnl_success;
+  }
+  if (failed) throw std::runtime_error("oneDNN: gemm failed");
+}
 #else
 [[noreturn]] void refuse() { throw std::logic_error("built without oneDNN"); }
 #endif
@@ -54,14 +139,10 @@ void prepare_tiles() {
 #ifdef RONDO_DNNL
 bool has_gemm() { return true; }
 
-void gemm(const Product& p, const float* a, const float* b, float* c) {
-  require(dnnl_sgemm(letter(p.transpose_a), letter(p.transpose_b), p.m, p.n, p.k, p.alpha, a,
-                     row_of_a(p), b, row_of_b(p), p.beta, c, p.n));
-}
+void gemm(const Product& p, const float* a, const float* b, float* c) { multiply_cut(p, a, b, c); }
 
 void gemm(const Product& p, const uint16_t* a, const uint16_t* b, float* c) {
-  require(dnnl_gemm_bf16bf16f32(letter(p.transpose_a), letter(p.transpose_b), p.m, p.n, p.k,
-                                p.alpha, a, row_of_a(p), b, row_of_b(p), p.beta, c, p.n));
+  multiply_cut(p, a, b, c);
 }
 #else
 bool has_gemm() { return false; }

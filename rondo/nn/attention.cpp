@@ -21,7 +21,7 @@ Tensor project(const Linear& map, const LowRank* signal, const Linear* folded, S
   if (folded != nullptr) return folded->forward(x, scope, Result::branch);
   if (signal == nullptr) return map.forward(u, scope, Result::branch);
   if (place == SignalPlace::after && worth_merging(map, u, x, scope)) {
-    return linear(x, map.weight() + signal->matrix(), map.bias(), scope, Result::branch);
+    return linear(x, signal->added_to(map.map()), scope, Result::branch);
   }
   const Tensor g = signal->forward(x, scope / "signal");
   return place == SignalPlace::after ? map.forward(u, scope) + g : map.forward(u + g, scope);
@@ -33,7 +33,7 @@ LinearMap as_map(const Linear& map, const LowRank* signal, const Linear* folded,
   if (folded != nullptr) return u.is_same(x) ? folded->map() : LinearMap{};
   if (signal == nullptr) return map.map();
   if (place != SignalPlace::after || !worth_merging(map, u, x, scope)) return {};
-  return {map.weight() + signal->matrix(), map.bias()};
+  return signal->added_to(map.map());
 }
 
 // All maps of u at once; empty where one of them cannot be applied so.

@@ -3,6 +3,8 @@
 
 #include <torch/csrc/autograd/custom_function.h>
 
+#include <algorithm>
+
 #include "rondo/kernels/gemm.h"
 #include "rondo/kernels/outer_products.h"
 #include "rondo/kernels/row_products.h"
@@ -60,16 +62,36 @@ Tensor weight_gradient(const Tensor& dy, const Tensor& x, const Tensor& sum = {}
   return c;
 }
 
+// Whether a weight's gradient may go by itself to where it belongs.
+bool takes_gradient(const Tensor& weight) {
+  return gradients_in_place() && weight.defined() && weight.scalar_type() == at::kFloat &&
+         (!weight.grad().defined() || weight.grad().is_contiguous());
+}
+
 // To where it belongs, if it may go there by itself; else to be handed on.
 Tensor hand_on_gradient(const Tensor& weight, const Tensor& dy, const Tensor& x) {
-  if (!gradients_in_place() || !weight.defined() || weight.scalar_type() != at::kFloat) {
-    return weight_gradient(dy, x);
-  }
-  const Tensor sum = weight.grad();
-  if (sum.defined() && !sum.is_contiguous()) return weight_gradient(dy, x);
-  const Tensor now = weight_gradient(dy, x, sum);
-  if (!sum.defined()) weight.mutable_grad() = now;
+  if (!takes_gradient(weight)) return weight_gradient(dy, x);
+  const Tensor now = weight_gradient(dy, x, weight.grad());
+  if (!weight.grad().defined()) weight.mutable_grad() = now;
   return {};
+}
+
+// The same for a gradient that is needed elsewhere too.
+Tensor hand_on_gradient(const Tensor& weight, const Tensor& gradient) {
+  if (!takes_gradient(weight)) return gradient;
+  if (weight.grad().defined()) {
+    weight.mutable_grad().add_(gradient);
+  } else {
+    weight.mutable_grad() = gradient;
+  }
+  return {};
+}
+
+// weight + upᵀ · down, [N, K] in fp32.
+Tensor formed_matrix(const LinearMap& map) {
+  const Tensor w = map.weight.detach().to(at::kFloat, /*non_blocking=*/false, /*copy=*/true);
+  return weight_gradient(map.up.detach().contiguous(), map.down.detach().contiguous(),
+                         w.contiguous());
 }
 
 // A product of rows [m, k] with a matrix.
@@ -154,30 +176,51 @@ std::vector<Tensor> run_maps(const Tensor& x, const Tensor& in, const std::vecto
 std::vector<Tensor> factor_weights(const std::vector<LinearMap>& maps, at::ScalarType type) {
   std::vector<Tensor> weights;
   for (const LinearMap& map : maps) {
-    weights.push_back(type == at::kBFloat16 ? bf16_weight(map.weight) : rows(map.weight, type));
+    if (map.up.defined()) {
+      weights.push_back(formed_matrix(map).to(type));
+    } else {
+      weights.push_back(type == at::kBFloat16 ? bf16_weight(map.weight) : rows(map.weight, type));
+    }
   }
   return weights;
 }
 
+// What autograd is given besides x: the parameters that are defined. And where each of a map's four
+// (weight, bias, up, down) stands among x and them, which is where its gradient goes; 0 for none.
+struct MapParameters {
+  explicit MapParameters(const std::vector<LinearMap>& maps) {
+    for (const LinearMap& map : maps) {
+      for (const Tensor& p : {map.weight, map.bias, map.up, map.down}) {
+        if (p.defined()) defined.push_back(p);
+        places.push_back(p.defined() ? static_cast<int64_t>(defined.size()) : 0);
+      }
+    }
+  }
+  bool learn() const {
+    return std::any_of(defined.begin(), defined.end(),
+                       [](const Tensor& p) { return p.requires_grad(); });
+  }
+  std::vector<Tensor> defined;
+  std::vector<int64_t> places;  // [maps · 4]
+};
+
 class FusedLinears : public torch::autograd::Function<FusedLinears> {
  public:
-  // `parameters`: all weights, then the biases there are.
   static variable_list forward(AutogradContext* context, const Tensor& x, at::TensorList parameters,
+                               const std::vector<int64_t>& places,
                                const std::vector<LinearMap>& maps, const LinearTypes& types) {
     const Tensor in = rows(x, types.factor);                                 // [M, K]
     const std::vector<Tensor> weights = factor_weights(maps, types.factor);  // [N, K]
     variable_list kept = {in};
-    kept.insert(kept.end(), weights.begin(), weights.end());
-    for (const LinearMap& map : maps) {  // those that have a grad() of their own
-      kept.push_back(map.weight.is_leaf() ? map.weight : Tensor());
+    for (size_t i = 0; i < maps.size(); ++i) {
+      const Tensor own = maps[i].weight.is_leaf() ? maps[i].weight : Tensor();  // has a grad()
+      kept.insert(kept.end(), {weights[i], own, maps[i].up, maps[i].down});
     }
     context->save_for_backward(kept);
     context->set_materialize_grads(false);
-    std::vector<int64_t> biased;
-    for (const LinearMap& map : maps) biased.push_back(map.bias.defined() ? 1 : 0);
     std::vector<int64_t> learns = {x.requires_grad() ? 1 : 0};
     for (const Tensor& p : parameters) learns.push_back(p.requires_grad() ? 1 : 0);
-    context->saved_data["biased"] = biased;
+    context->saved_data["places"] = places;
     context->saved_data["learns"] = learns;
     context->saved_data["shape"] = x.sizes().vec();
     context->saved_data["type"] = static_cast<int64_t>(x.scalar_type());
@@ -188,20 +231,26 @@ class FusedLinears : public torch::autograd::Function<FusedLinears> {
     const variable_list saved = context->get_saved_variables();
     const Tensor& in = saved[0];
     const std::vector<int64_t> learns = context->saved_data["learns"].toIntVector();
-    const std::vector<int64_t> biased = context->saved_data["biased"].toIntVector();
-    const size_t maps = gradients.size();
-    variable_list out(learns.size() + 2);  // x, weights, biases; maps and types have none
+    const std::vector<int64_t> places = context->saved_data["places"].toIntVector();
+    variable_list out(learns.size() + 3);  // of x and parameters; places, maps, types have none
     std::vector<Factors> to_input;
-    size_t bias = 1 + maps;
-    for (size_t i = 0; i < maps; ++i) {
-      const size_t own_bias = bias;
-      if (biased[i] != 0) ++bias;
+    for (size_t i = 0; i < gradients.size(); ++i) {
       if (!gradients[i].defined()) continue;
       const Tensor dy = rows(gradients[i], in.scalar_type());  // [M, N]
-      to_input.push_back({dy, saved[1 + i]});
-      if (learns[1 + i] != 0) out[1 + i] = hand_on_gradient(saved[1 + maps + i], dy, in);
-      if (biased[i] != 0 && learns[own_bias] != 0) {
-        out[own_bias] = rows(gradients[i], gradients[i].scalar_type()).sum(0, false, at::kFloat);
+      const Tensor* const kept = &saved[1 + i * 4];            // factor, weight, up, down
+      to_input.push_back({dy, kept[0]});
+      // Where the gradient of a map's n-th parameter goes, null if it is not wanted.
+      const auto wanted = [&](size_t n) {
+        const auto place = static_cast<size_t>(places[i * 4 + n]);
+        return place != 0 && learns[place] != 0 ? &out[place] : nullptr;
+      };
+      if (kept[2].defined()) {
+        differentiate_formed(dy, in, kept, wanted);
+      } else if (Tensor* weight = wanted(0)) {
+        *weight = hand_on_gradient(kept[1], dy, in);
+      }
+      if (Tensor* bias = wanted(1)) {
+        *bias = rows(gradients[i], gradients[i].scalar_type()).sum(0, false, at::kFloat);
       }
     }
     if (learns[0] != 0 && !to_input.empty()) {
@@ -209,6 +258,17 @@ class FusedLinears : public torch::autograd::Function<FusedLinears> {
       out[0] = input_gradient(to_input, type).view(context->saved_data["shape"].toIntVector());
     }
     return out;
+  }
+
+ private:
+  // Gradients of weight, up and down from that of weight + upᵀ · down.
+  template <class Wanted>
+  static void differentiate_formed(const Tensor& dy, const Tensor& in, const Tensor* kept,
+                                   const Wanted& wanted) {
+    const Tensor matrix = weight_gradient(dy, in);                                       // [N, K]
+    if (Tensor* up = wanted(2)) *up = product(kept[3].contiguous(), matrix, true);       // [r, N]
+    if (Tensor* down = wanted(3)) *down = product(kept[2].contiguous(), matrix, false);  // [r, K]
+    if (Tensor* weight = wanted(0)) *weight = hand_on_gradient(kept[1], matrix);
   }
 };
 
@@ -228,18 +288,12 @@ std::vector<Tensor> fused_linears(const Tensor& x, const std::vector<LinearMap>&
   LinearTypes types;
   if (bf16) types.factor = at::kBFloat16;
   if (bf16 && result == Result::branch && branches_in_bf16()) types.result = at::kBFloat16;
-  std::vector<Tensor> parameters;
-  for (const LinearMap& map : maps) parameters.push_back(map.weight);
-  for (const LinearMap& map : maps) {
-    if (map.bias.defined()) parameters.push_back(map.bias);
-  }
-  bool learns = x.requires_grad();
-  for (const Tensor& p : parameters) learns = learns || p.requires_grad();
-  if (!learns || !at::GradMode::is_enabled()) {
+  const MapParameters parameters(maps);
+  if ((!x.requires_grad() && !parameters.learn()) || !at::GradMode::is_enabled()) {
     return run_maps(x, rows(x, types.factor), factor_weights(maps, types.factor), maps,
                     types.result);
   }
-  return FusedLinears::apply(x, at::TensorList(parameters), maps, types);
+  return FusedLinears::apply(x, at::TensorList(parameters.defined), parameters.places, maps, types);
 }
 
 Tensor fused_linear(const Tensor& x, const LinearMap& map, bool bf16, Result result) {

@@ -9,12 +9,19 @@ class RightMatrix;
 
 namespace rondo::nn {
 
-// x · weightᵀ + bias: weight [out, in], bias [out] or undefined.
+// x · matrixᵀ + bias: weight [out, in], bias [out] or undefined.
 struct LinearMap {
   Tensor weight;
   Tensor bias;
   // A bf16 weight made ready once for all products, or null: they do it each time.
   std::shared_ptr<const kernels::RightMatrix> ready = {};
+  // Where defined (both), of low rank r: the matrix is weight + upᵀ · down, formed once for all
+  // rows. up [r, out], down [r, in], fp32.
+  Tensor up = {};
+  Tensor down = {};
+
+  // Differentiable, by plain operations.
+  Tensor matrix() const { return up.defined() ? weight + at::matmul(up.t(), down) : weight; }
 };
 
 // Whether fused_linear() takes these: fp32 or bf16 on the CPU, fused kernels in use.

@@ -99,6 +99,17 @@ Tensor LowRank::matrix() const {
   return full_.defined() ? full_.t() : at::matmul(up_.t(), down_);  // [out, in]
 }
 
+LinearMap LowRank::added_to(LinearMap map) const {
+  map.ready = nullptr;
+  if (full_.defined()) {
+    map.weight = map.weight + full_.t();
+  } else {
+    map.up = up_;
+    map.down = down_;
+  }
+  return map;
+}
+
 FeedForward::FeedForward(const FeedForwardShape& shape, LinearLaws up, LinearLaws down)
     : shape_(shape) {
   up_ = register_module("up", std::make_shared<Linear>(shape.width, shape.hidden, shape.bias, up));

@@ -90,8 +90,10 @@ class LowRank : public Module {
  public:
   LowRank(int64_t in, int64_t out, int64_t rank);
   Tensor forward(const Tensor& x, const Scope& scope) const;
-  // The map as one matrix [out, in], to be added to the weight of a linear map.
+  // The map as one matrix [out, in].
   Tensor matrix() const;
+  // map(x) + g(x) as one linear map.
+  LinearMap added_to(LinearMap map) const;
 
  private:
   Tensor down_;

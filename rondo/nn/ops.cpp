@@ -91,7 +91,8 @@ Tensor linear(const Tensor& x, const LinearMap& map, const Scope& scope, Result 
       weight.scalar_type() == at::kBFloat16 || runs_in_bf16(Operation::linear, x.scalar_type());
   if (linear_is_fused(x, weight)) return fused_linear(x, map, bf16, result);
   const auto in = [bf16](const Tensor& t) { return bf16 ? rounded(t) : t; };
-  return at::linear(in(x), in(weight), bias.defined() ? c10::optional<Tensor>(bias) : c10::nullopt);
+  return at::linear(in(x), in(map.matrix()),
+                    bias.defined() ? c10::optional<Tensor>(bias) : c10::nullopt);
 }
 
 Tensor int8_linear(const Tensor& x, const kernels::Int8Matrix& weight, const Tensor& bias,

@@ -96,10 +96,11 @@ TEST(FusedLinear, Bf16EqualsRoundedFactors) {
 // ---- several maps of one input, branches in bf16 ------------------------------------------------
 
 struct MapsPass {
-  std::vector<Tensor> results, gradients;  // of x, weights, biases
+  std::vector<Tensor> results, gradients;  // of x, weights, biases, parts of low rank
 };
 
-// Of x: three maps, the last one with a bias; the second result is used by nobody.
+// Of x: three maps, the first one with a part of low rank, the last one with a bias; the second
+// result is used by nobody.
 MapsPass pass_maps(int64_t rows, at::ScalarType type, bool mixed, nn::Result result,
                    bool together) {
   const nn::MixedPrecision precision(mixed);
@@ -113,12 +114,15 @@ MapsPass pass_maps(int64_t rows, at::ScalarType type, bool mixed, nn::Result res
   }
   maps[2].bias = drawn_for_linear({33}, "b").to(type).requires_grad_();
   variables.push_back(maps[2].bias);
+  maps[0].up = drawn_for_linear({5, 40}, "up").to(type).requires_grad_();
+  maps[0].down = drawn_for_linear({5, 24}, "down").to(type).requires_grad_();
+  variables.insert(variables.end(), {maps[0].up, maps[0].down});
   MapsPass pass;
   if (together) {
     pass.results = nn::fused_linears(x, maps, mixed, result);
   } else {
     for (const nn::LinearMap& map : maps) {
-      pass.results.push_back(nn::linear(x, map.weight, map.bias, Scope()));
+      pass.results.push_back(nn::linear(x, map.matrix(), map.bias, Scope()));
     }
   }
   const auto weighed = [&](size_t i) {
@@ -188,7 +192,14 @@ TEST(GradientsInPlace, AreTheSame) {
       const Tensor x = drawn_for_linear({50, 16}, "x");
       const Tensor w = drawn_for_linear({16, 16}, "w").requires_grad_();
       Tensor y = x;
-      for (int level = 0; level < 3; ++level) y = nn::linear(y, w, Tensor(), Scope());
+      nn::LinearMap map = {w, Tensor()};
+      for (int level = 0; level < 4; ++level) {
+        if (level == 2) {  // the rest with a part of low rank
+          map.up = drawn_for_linear({3, 16}, "up");
+          map.down = drawn_for_linear({3, 16}, "down");
+        }
+        y = nn::linear(y, map, Scope());
+      }
       (y.sum() + w.square().sum()).backward();  // also used elsewhere
       return w.grad();
     };

@@ -1,0 +1,59 @@
+// Products by oneDNN against plain ones in double, at sizes where they are cut for threads along
+// rows, along columns, and not at all.
+#include "rondo/kernels/gemm.h"
+
+#include <ATen/Parallel.h>
+#include <gtest/gtest.h>
+
+#include "rondo/nn/torch.h"
+
+namespace rondo {
+namespace {
+
+Tensor stored(const Tensor& operand, bool transposed) {
+  return transposed ? operand.t().contiguous() : operand;
+}
+
+void expect_product(const kernels::Product& p, const std::string& what) {
+  SCOPED_TRACE(what);
+  const Tensor a = at::randn({p.m, p.k});
+  const Tensor b = at::randn({p.k, p.n});
+  const Tensor c = at::randn({p.m, p.n});
+  const Tensor want =
+      p.alpha * at::matmul(a.to(at::kDouble), b.to(at::kDouble)) + p.beta * c.to(at::kDouble);
+  const Tensor in_a = stored(a, p.transpose_a);
+  const Tensor in_b = stored(b, p.transpose_b);
+  kernels::gemm(p, in_a.data_ptr<float>(), in_b.data_ptr<float>(), c.data_ptr<float>());
+  const double scale = want.abs().max().item<double>();
+  EXPECT_LE((c - want).abs().max().item<double>(), 1e-5 * scale);
+}
+
+TEST(Gemm, EqualsPlainProductsHoweverItIsCut) {
+  if (!kernels::has_gemm()) GTEST_SKIP() << "built without oneDNN";
+  at::manual_seed(7);
+  const int64_t sizes[][3] = {{1, 1, 1},       {517, 130, 65},  {130, 517, 65}, {129, 1, 1000},
+                              {1, 1000, 2500}, {96, 1031, 301}, {301, 301, 47}, {2049, 33, 97}};
+  const int threads = at::get_num_threads();
+  for (const int team : {1, 2, 3}) {
+    at::set_num_threads(team);
+    for (const auto& size : sizes) {
+      for (int which = 0; which < 4; ++which) {
+        kernels::Product p;
+        p.transpose_a = which % 2 == 1;
+        p.transpose_b = which / 2 == 1;
+        p.m = size[0];
+        p.n = size[1];
+        p.k = size[2];
+        p.alpha = 0.5F;
+        p.beta = which == 2 ? 0.0F : 1.5F;
+        expect_product(p, std::to_string(p.m) + " x " + std::to_string(p.n) + " x " +
+                              std::to_string(p.k) + ", way " + std::to_string(which) + ", " +
+                              std::to_string(team) + " threads");
+      }
+    }
+  }
+  at::set_num_threads(threads);
+}
+
+}  // namespace
+}  // namespace rondo

@@ -52,7 +52,8 @@ void prepare_environment() {
 void* load_engine() {
   prepare_environment();
   const std::string path = program_folder() + "/librondo_engine.so";
-  void* engine = dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL);
+  // Functions of the 288 libraries behind it are looked up when they are called.
+  void* engine = dlopen(path.c_str(), RTLD_LAZY | RTLD_GLOBAL);
   if (engine == nullptr) {
     throw Error(ExitCode::failure, std::string("cannot load the engine: ") + dlerror(),
                 "build it with ./demo, and keep librondo_engine.so beside rondo");

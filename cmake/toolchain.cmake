@@ -22,6 +22,7 @@ add_link_options(-Wl,--as-needed)  # Debian's torch target names libraries that 
 if(RONDO_SANITIZE)
   # vptr: needs type information that libtorch's own objects may not share with ours.
   add_compile_options(-fsanitize=${RONDO_SANITIZE} -fno-sanitize=vptr -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  add_compile_definitions(RONDO_SANITIZED)
   add_link_options(-fsanitize=${RONDO_SANITIZE} -fno-sanitize=vptr)
 endif()
 if(RONDO_FUZZ AND NOT CMAKE_CXX_COMPILER_ID MATCHES "Clang")

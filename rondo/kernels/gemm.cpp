@@ -101,17 +101,19 @@ Cut cut_of(const Product& p) {
 template <class Number>
 void multiply_cut(const Product& p, const Number* a, const Number* b, float* c) {
   const Cut cut = cut_of(p);
-  const int64_t rows = cut.rows == 0 ? p.m : cut.rows;
-  const int64_t columns = cut.columns == 0 ? p.n : cut.columns;
-  const int64_t across = (p.n + columns - 1) / std::max<int64_t>(1, columns);
-  const int64_t parts = across * ((p.m + rows - 1) / std::max<int64_t>(1, rows));
   bool failed = false;
-#pragma omp parallel for schedule(static) if (parts > 1) reduction(|| : failed)
-  for (int64_t i = 0; i < parts; ++i) {
-    const int64_t row = i / across * rows;
-    const int64_t column = i % across * columns;
-    const Part part = {row, column, std::min(rows, p.m - row), std::min(columns, p.n - column)};
-    failed = failed || multiply(p, part, a, b, c) != dnnl_success;
+  if (cut.rows == 0 && cut.columns == 0) {
+    // Not in a region of one thread: oneDNN's own would be nested, and libgomp start threads anew.
+    failed = multiply(p, {0, 0, p.m, p.n}, a, b, c) != dnnl_success;
+  } else {
+    const int64_t step = cut.rows + cut.columns;  // one of them is 0
+    const int64_t length = cut.rows != 0 ? p.m : p.n;
+#pragma omp parallel for schedule(static) reduction(|| : failed)
+    for (int64_t at = 0; at < length; at += step) {
+      const int64_t size = std::min(step, length - at);
+      const Part part = cut.rows != 0 ? Part{at, 0, size, p.n} : Part{0, at, p.m, size};
+      failed = failed || multiply(p, part, a, b, c) != dnnl_success;
+    }
   }
   if (failed) throw std::runtime_error("oneDNN: gemm failed");
 }

@@ -53,18 +53,17 @@ function(rondo_library target kind)
   endif()
 endfunction()
 
-# A target that includes torch: one such file costs 9 to 15 s, so share the headers by unity batches or by a
-# precompiled header: unity for release, clang and the header for development.
-function(rondo_torch_target target)
+# Most of the time to compile goes to headers: torch 9 to 15 s a file, CLI11 and GoogleTest 5 to 10. For release, files
+# share them in batches.
+function(rondo_in_batches target)
   if(RONDO_UNITY)
     set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
-    # Files with their own instruction sets or Highway's self-inclusion stay alone: name them *_simd.cpp.
-    get_target_property(sources ${target} SOURCES)
-    list(FILTER sources INCLUDE REGEX "_simd\\.cpp$")
-    if(sources)
-      set_source_files_properties(${sources} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
-    endif()
   endif()
+endfunction()
+
+# A target that includes torch: in batches for release, with a precompiled header (and clang) for development.
+function(rondo_torch_target target)
+  rondo_in_batches(${target})
   if(RONDO_PCH AND EXISTS ${PROJECT_SOURCE_DIR}/rondo/nn/torch.h)
     if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
       target_compile_options(${target} PRIVATE "SHELL:-Xclang -fno-pch-timestamp")  # else ccache never hits

@@ -119,10 +119,10 @@ int64_t memory_of_step(bool bf16) {
   return peak_resident_bytes();
 }
 
-// An image network of so many levels, of which every √L-th keeps its input. What every weight takes
-// by itself (it, its gradient, two moments) is left out: it grows with the weights, not the depth.
-int64_t memory_of_depth(int64_t levels) {
-  constexpr int64_t kImages = 256;
+// An image network of so many levels, of which every n-th keeps its input. A level needs about 16
+// times as much while it is differentiated, so n = √L / 4 takes least. What every weight takes by
+// itself (it, its gradient, two moments) is left out: it grows with the weights, not the depth.
+int64_t memory_of_depth(int64_t levels, int64_t images) {
   constexpr int64_t kLoops = 5;
   auto c = std::get<VisionConfig>(find_model("sret/deep-1000").config().network);
   c.image = 32;
@@ -138,11 +138,12 @@ int64_t memory_of_depth(int64_t levels) {
   for (const auto& module : network->modules()) {
     auto* stack = dynamic_cast<Stack*>(module.get());
     if (stack != nullptr) {
-      stack->recompute_every(std::lround(std::sqrt(static_cast<double>(levels))));
+      stack->recompute_every(
+          std::max<int64_t>(1, std::lround(std::sqrt(static_cast<double>(levels)) / 4.0)));
     }
   }
-  const NamedTensors inputs = {{"images", at::randn({kImages, 3, c.image, c.image})}};
-  const Tensor labels = at::randint(c.classes, {kImages}, at::kLong);
+  const NamedTensors inputs = {{"images", at::randn({images, 3, c.image, c.image})}};
+  const Tensor labels = at::randint(c.classes, {images}, at::kLong);
   const auto loss = [network, inputs, labels] {
     State state;
     return sum_cross_entropy(network->forward(inputs, state, Scope()).at("logits"), labels);
@@ -175,12 +176,13 @@ void compare_with_peers(const BenchOptions& options, const BenchPrecision& p, in
 
 // Peaks over that of a process which does almost nothing, of so many levels, weights left out.
 void compare_depths(int64_t threads, BenchResult& result) {
-  const int64_t start = ask_own_program("depth 5", threads);
-  const int64_t few = ask_own_program("depth 100", threads);
-  const int64_t many = ask_own_program("depth 1000", threads);
+  const int64_t start = ask_own_program("depth 5 1", threads);  // levels, images
+  const int64_t few = ask_own_program("depth 100 256", threads);
+  const int64_t many = ask_own_program("depth 1000 256", threads);
   if (start <= 0 || few <= start || many <= start) return;
-  result.notes.push_back(fmt::format("levels, weights left out: 5 {}, 100 {}, 1,000 {}",
-                                     human_bytes(start), human_bytes(few), human_bytes(many)));
+  result.notes.push_back(fmt::format(
+      "256 images, weights left out: 100 levels {1}, 1,000 levels {2}; one image, 5 levels: {0}",
+      human_bytes(start), human_bytes(few), human_bytes(many)));
   result.claims.push_back(memory_claim(
       "1,000 levels: memory over 100 levels, the start left out",
       static_cast<double>(many - start) / static_cast<double>(few - start), 1.2 * std::sqrt(10.0)));
@@ -214,8 +216,10 @@ int64_t bench_memory_of(const std::string& what) {
   if (what == "step fp32" || what == "step bf16") return memory_of_step(what == "step bf16");
   if (what == "dry-run") return memory_of_dry_run();
   if (what == "train") return memory_of_training();
-  if (what.rfind("depth ", 0) == 0)
-    return memory_of_depth(std::strtoll(what.c_str() + 6, nullptr, 10));
+  if (long long levels = 0, images = 0;
+      std::sscanf(what.c_str(), "depth %lld %lld", &levels, &images) == 2) {
+    return memory_of_depth(levels, images);
+  }
   throw Error(ExitCode::usage, "bench: --memory-of: nothing is called '" + printable(what) + "'");
 }
 

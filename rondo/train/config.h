@@ -46,7 +46,8 @@ void describe(V& v, TrainConfig& c) {
   v.field("precision", c.precision, "bf16: mixed precision with fp32 master weights",
           one_of({"fp32", "bf16"}));
   v.field("recompute_levels", c.recompute_levels,
-          "keep activations of every n-th level only and recompute the rest; 0 = keep all",
+          "keep activations of every n-th level only and recompute the rest; 0 = keep all; least "
+          "memory at about a quarter of the root of the number of levels",
           at_least(0));
   v.field("ema", c.ema, "decay of an average of the weights that is evaluated; 0 = none",
           between(0, 0.999999));

@@ -7,12 +7,6 @@
 
 namespace rondo {
 
-struct StepLoop::Product {
-  const kernels::PackedMatrix* w = nullptr;
-  const float* x = nullptr;
-  float* y = nullptr;
-};
-
 namespace {
 
 // Room for products to read and write whole panels.
@@ -102,10 +96,11 @@ const float* StepLoop::step(int64_t token, StepCaches& caches) {
 void StepLoop::play(int member) {
   const std::vector<StepLevel>& levels = weights_->levels();
   for (size_t i = 0; i < levels.size(); ++i) {
-    if (!levels[i].level_code.empty()) add_static_code(levels[i], member);
-    play_mixing(levels[i], views_[i], member);
-    play_feed(levels[i].feed, member);
-    if (levels[i].projection.feed != nullptr) play_feed(levels[i].projection, member);
+    const StepLevel& level = levels[i];
+    if (!level.level_code.empty()) add_static_code(level, member);
+    play_mixing(level, views_[i], member);
+    play_feed(level.feed, member);
+    if (level.projection.feed != nullptr) play_feed(level.projection, member);
   }
   head(member);
 }
@@ -114,20 +109,10 @@ std::pair<int64_t, int64_t> StepLoop::share(const kernels::PackedMatrix& w, int 
   return {w.panels() * member / members_, w.panels() * (member + 1) / members_};
 }
 
-// The panels of all products as one row of work, cut evenly.
-void StepLoop::share_out(const Product* products, size_t count, int member) const {
-  int64_t total = 0;
-  for (size_t i = 0; i < count; ++i) total += products[i].w->panels();
-  const int64_t from = total * member / members_;
-  const int64_t to = total * (member + 1) / members_;
-  int64_t passed = 0;
-  for (size_t i = 0; i < count; ++i) {
-    const Product& p = products[i];
-    const int64_t first = std::max<int64_t>(0, from - passed);
-    const int64_t last = std::min(p.w->panels(), to - passed);
-    if (first < last) kernels::matvec(*p.w, p.x, first, last, p.y);
-    passed += p.w->panels();
-  }
+void StepLoop::multiply(const kernels::PackedMatrix& w, const float* x, float* y,
+                        int member) const {
+  const auto [first, last] = share(w, member);
+  kernels::matvec(w, x, first, last, y);
 }
 
 void StepLoop::project(const kernels::PackedMatrix& w, const Row& input, const float* bias,
@@ -217,11 +202,10 @@ void StepLoop::play_mixing(const StepLevel& level, const View& view, int member)
     for (size_t i = 0; i < own.u.size(); ++i) own.inputs[n][i] = own.u[i] + own.signals[n][i];
     inputs[n] = own.inputs[n].data();
   }
-  const Product products[] = {{&m.query, inputs[0], q_.data()},
-                              {&m.key, inputs[1], k_.data()},
-                              {&m.value, inputs[2], v_.data()},
-                              {&m.state_query, own.u.data(), state_q_.data()}};
-  share_out(products, m.reads_states() ? 4 : 3, member);
+  multiply(m.query, inputs[0], q_.data(), member);
+  multiply(m.key, inputs[1], k_.data(), member);
+  multiply(m.value, inputs[2], v_.data(), member);
+  if (m.reads_states()) multiply(m.state_query, own.u.data(), state_q_.data(), member);
   team_.meet();
 
   const int64_t all_heads = m.reads_states() ? 2 * c.heads : c.heads;

@@ -20,7 +20,6 @@ class StepLoop {
 
  private:
   using Row = std::vector<float>;
-  struct Product;  // y = w · x
   // Pointers into one level's buffers.
   struct View {
     float* keys = nullptr;  // [H, 2W, d]
@@ -47,9 +46,10 @@ class StepLoop {
   void attend_states(const StepLevel& level, const View& view, int64_t head, Own& own);
   void add_static_code(const StepLevel& level, int member);
   void head(int member);
-  void share_out(const Product* products, size_t count, int member) const;
   // Panels of w that `member` works on.
   std::pair<int64_t, int64_t> share(const kernels::PackedMatrix& w, int member) const;
+  // y = w · x, the member's rows.
+  void multiply(const kernels::PackedMatrix& w, const float* x, float* y, int member) const;
   // x = identity · x + branch · (w · input + bias), the member's rows.
   void project(const kernels::PackedMatrix& w, const Row& input, const float* bias, StepJoin join,
                int member);

@@ -56,7 +56,7 @@ class ThreadChoice {
 
  private:
   static constexpr int64_t kTries = 12;         // steps of each kind in a trial
-  static constexpr int64_t kBetween = 1 << 13;  // steps from one trial to the next
+  static constexpr int64_t kBetween = 1 << 11;  // steps from one trial to the next
 
   int most_;
   int chosen_ = 1;

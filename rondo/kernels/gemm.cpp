@@ -9,6 +9,8 @@
 #include <omp.h>
 #endif
 
+#include "rondo/kernels/clones.h"
+
 #if defined(__linux__) && defined(__x86_64__)
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -71,6 +73,27 @@ int64_t threads_here() {
 #endif
 }
 
+RONDO_CLONES
+void add_to_row(const float* __restrict bias, float* __restrict to, int64_t count) {
+#pragma omp simd
+  for (int64_t i = 0; i < count; ++i) to[i] += bias[i];
+}
+
+// While the part is still in the second cache, mostly.
+void add_bias(const Product& p, const Part& part, float* c) {
+  if (p.bias == nullptr) return;
+  for (int64_t row = part.row; row < part.row + part.m; ++row) {
+    add_to_row(p.bias + part.column, c + row * p.n + part.column, part.n);
+  }
+}
+
+template <class Number>
+bool multiply_part(const Product& p, const Part& part, const Number* a, const Number* b, float* c) {
+  if (multiply(p, part, a, b, c) != dnnl_success) return false;
+  add_bias(p, part, c);
+  return true;
+}
+
 // How many rows, or else columns, of c a thread takes; both 0: oneDNN cuts as it likes.
 struct Cut {
   int64_t rows = 0;
@@ -104,7 +127,7 @@ void multiply_cut(const Product& p, const Number* a, const Number* b, float* c) 
   bool failed = false;
   if (cut.rows == 0 && cut.columns == 0) {
     // Not in a region of one thread: oneDNN's own would be nested, and libgomp start threads anew.
-    failed = multiply(p, {0, 0, p.m, p.n}, a, b, c) != dnnl_success;
+    failed = !multiply_part(p, {0, 0, p.m, p.n}, a, b, c);
   } else {
     const int64_t step = cut.rows + cut.columns;  // one of them is 0
     const int64_t length = cut.rows != 0 ? p.m : p.n;
@@ -112,7 +135,7 @@ void multiply_cut(const Product& p, const Number* a, const Number* b, float* c) 
     for (int64_t at = 0; at < length; at += step) {
       const int64_t size = std::min(step, length - at);
       const Part part = cut.rows != 0 ? Part{at, 0, size, p.n} : Part{0, at, p.m, size};
-      failed = failed || multiply(p, part, a, b, c) != dnnl_success;
+      failed = !multiply_part(p, part, a, b, c) || failed;
     }
   }
   if (failed) throw std::runtime_error("oneDNN: gemm failed");

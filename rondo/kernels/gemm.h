@@ -17,6 +17,7 @@ struct Product {
   int64_t k = 0;
   float alpha = 1.0F;
   float beta = 0.0F;
+  const float* bias = nullptr;  // [n], added to every row; may be null
 };
 
 // Whether this build has oneDNN. Without it the others must not be called.

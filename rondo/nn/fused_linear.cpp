@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "rondo/kernels/column_sums.h"
 #include "rondo/kernels/gemm.h"
 #include "rondo/kernels/outer_products.h"
 #include "rondo/kernels/row_products.h"
@@ -21,16 +22,21 @@ using torch::autograd::variable_list;
 const Bf16* bf16_of(const Tensor& t) { return static_cast<const Bf16*>(t.data_ptr()); }
 
 // a · op(b) → [m, n]; a and b of one type, contiguous. `out` is added to if it is defined.
-Tensor product(const Tensor& a, const Tensor& b, bool transpose_b, const Tensor& out = {}) {
+Tensor product(const Tensor& a, const Tensor& b, bool transpose_b, const Tensor& out = {},
+               const Tensor& bias = {}) {
   kernels::Product p;
   p.transpose_b = transpose_b;
   p.m = a.size(0);
   p.k = a.size(1);
   p.n = b.size(transpose_b ? 0 : 1);
   p.beta = out.defined() ? 1.0F : 0.0F;
+  if (bias.defined()) p.bias = bias.data_ptr<float>();
   Tensor c = out.defined() ? out : at::empty({p.m, p.n}, a.options().dtype(at::kFloat));
   if (p.m == 0 || p.n == 0) return c;
-  if (p.k == 0) return out.defined() ? c : c.zero_();
+  if (p.k == 0) {
+    if (!out.defined()) c.zero_();
+    return bias.defined() ? c.add_(bias) : c;
+  }
   if (a.scalar_type() == at::kBFloat16) {
     kernels::gemm(p, static_cast<const uint16_t*>(a.data_ptr()),
                   static_cast<const uint16_t*>(b.data_ptr()), c.data_ptr<float>());
@@ -66,6 +72,17 @@ Tensor weight_gradient(const Tensor& dy, const Tensor& x, const Tensor& sum = {}
 bool takes_gradient(const Tensor& weight) {
   return gradients_in_place() && weight.defined() && weight.scalar_type() == at::kFloat &&
          (!weight.grad().defined() || weight.grad().is_contiguous());
+}
+
+// db = Σ over rows of dy, fp32.
+Tensor bias_gradient(const Tensor& dy) {
+  const Tensor sums = at::empty({dy.size(1)}, at::kFloat);
+  if (dy.scalar_type() == at::kBFloat16) {
+    kernels::column_sums(bf16_of(dy), dy.size(0), dy.size(1), sums.data_ptr<float>());
+  } else {
+    kernels::column_sums(dy.data_ptr<float>(), dy.size(0), dy.size(1), sums.data_ptr<float>());
+  }
+  return sums;
 }
 
 // To where it belongs, if it may go there by itself; else to be handed on.
@@ -107,8 +124,10 @@ Tensor bf16_products(const std::vector<Factors>& factors, bool transpose_b, cons
   const int64_t n = factors[0].b.size(transpose_b ? 0 : 1);
   constexpr int64_t kFew = 32;  // making matrices ready for fewer rows is not worth it
   if (m < kFew) {
-    Tensor sum = bias.defined() ? at::empty({m, n}, at::kFloat).copy_(bias) : Tensor();
-    for (const Factors& f : factors) sum = product(f.a, f.b, transpose_b, sum);
+    Tensor sum;
+    for (const Factors& f : factors) {
+      sum = product(f.a, f.b, transpose_b, sum, sum.defined() ? Tensor() : bias);
+    }
     return sum.to(type);
   }
   const Tensor out = at::empty({m, n}, type);
@@ -139,11 +158,7 @@ Tensor apply_map(const Tensor& in, const Tensor& w, const LinearMap& map, at::Sc
   if (in.scalar_type() == at::kBFloat16) {
     return bf16_products({{in, w, map.ready.get()}}, true, bias, result);
   }
-  Tensor y;
-  if (bias.defined()) {  // a copy even for one row: it is added to
-    y = at::empty({in.size(0), w.size(0)}, at::kFloat).copy_(bias);
-  }
-  return product(in, w, true, y);
+  return product(in, w, true, Tensor(), bias);
 }
 
 // Σ dy_i · w_i, [M, K].
@@ -250,7 +265,7 @@ class FusedLinears : public torch::autograd::Function<FusedLinears> {
         *weight = hand_on_gradient(kept[1], dy, in);
       }
       if (Tensor* bias = wanted(1)) {
-        *bias = rows(gradients[i], gradients[i].scalar_type()).sum(0, false, at::kFloat);
+        *bias = bias_gradient(rows(gradients[i], gradients[i].scalar_type()));
       }
     }
     if (learns[0] != 0 && !to_input.empty()) {

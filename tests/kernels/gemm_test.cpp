@@ -1,10 +1,11 @@
 // Products by oneDNN against plain ones in double, at sizes where they are cut for threads along
-// rows, along columns, and not at all.
+// rows, along columns, and not at all. And sums of columns, against torch's.
 #include "rondo/kernels/gemm.h"
 
 #include <ATen/Parallel.h>
 #include <gtest/gtest.h>
 
+#include "rondo/kernels/column_sums.h"
 #include "rondo/nn/torch.h"
 
 namespace rondo {
@@ -14,15 +15,18 @@ Tensor stored(const Tensor& operand, bool transposed) {
   return transposed ? operand.t().contiguous() : operand;
 }
 
-void expect_product(const kernels::Product& p, const std::string& what) {
+void expect_product(kernels::Product p, bool biased, const std::string& what) {
   SCOPED_TRACE(what);
   const Tensor a = at::randn({p.m, p.k});
   const Tensor b = at::randn({p.k, p.n});
   const Tensor c = at::randn({p.m, p.n});
-  const Tensor want =
+  Tensor want =
       p.alpha * at::matmul(a.to(at::kDouble), b.to(at::kDouble)) + p.beta * c.to(at::kDouble);
+  const Tensor bias = at::randn({p.n});
+  if (biased) want = want + bias.to(at::kDouble);
   const Tensor in_a = stored(a, p.transpose_a);
   const Tensor in_b = stored(b, p.transpose_b);
+  if (biased) p.bias = bias.data_ptr<float>();
   kernels::gemm(p, in_a.data_ptr<float>(), in_b.data_ptr<float>(), c.data_ptr<float>());
   const double scale = want.abs().max().item<double>();
   EXPECT_LE((c - want).abs().max().item<double>(), 1e-5 * scale);
@@ -46,13 +50,29 @@ TEST(Gemm, EqualsPlainProductsHoweverItIsCut) {
         p.k = size[2];
         p.alpha = 0.5F;
         p.beta = which == 2 ? 0.0F : 1.5F;
-        expect_product(p, std::to_string(p.m) + " x " + std::to_string(p.n) + " x " +
-                              std::to_string(p.k) + ", way " + std::to_string(which) + ", " +
-                              std::to_string(team) + " threads");
+        expect_product(p, /*biased=*/which > 0,
+                       std::to_string(p.m) + " x " + std::to_string(p.n) + " x " +
+                           std::to_string(p.k) + ", way " + std::to_string(which) + ", " +
+                           std::to_string(team) + " threads");
       }
     }
   }
   at::set_num_threads(threads);
+}
+
+TEST(ColumnSums, EqualTorchs) {
+  for (const int64_t rows : {0, 1, 15, 16, 17, 1000, 2049}) {
+    for (const int64_t width : {1, 3, 64, 301}) {
+      const Tensor x = at::randn({rows, width});
+      const Tensor rounded = x.to(at::kBFloat16);
+      const Tensor sums = at::full({width}, 7.0);
+      kernels::column_sums(x.data_ptr<float>(), rows, width, sums.data_ptr<float>());
+      EXPECT_TRUE(at::allclose(sums.to(at::kDouble), x.to(at::kDouble).sum(0), 1e-5, 1e-4));
+      kernels::column_sums(static_cast<const kernels::Bf16*>(rounded.data_ptr()), rows, width,
+                           sums.data_ptr<float>());
+      EXPECT_TRUE(at::allclose(sums.to(at::kDouble), rounded.to(at::kDouble).sum(0), 1e-5, 1e-4));
+    }
+  }
 }
 
 }  // namespace

@@ -15,12 +15,6 @@ constexpr int64_t kActivationStretch = 1024;                           // entrie
 
 RONDO_INLINE float gelu(float x) { return 0.5F * x * (1.0F + error_function(x * 0.70710678F)); }
 
-// Φ(x) + x · φ(x).
-RONDO_INLINE float gelu_slope(float x) {
-  const float density = 0.39894228F * exponential(-0.5F * x * x);
-  return 0.5F * (1.0F + error_function(x * 0.70710678F)) + x * density;
-}
-
 // NaN stays NaN, as in torch.
 RONDO_INLINE float relu(float x) { return keep_if(!(x < 0.0F), x); }
 
@@ -43,7 +37,7 @@ RONDO_INLINE void curve_row_back(const Number* __restrict x, const float* __rest
   if (curve == Curve::gelu) {
 #pragma omp simd
     for (int64_t i = 0; i < count; ++i) {
-      const float g = widen(dy[i]) * gelu_slope(widen(x[i]) + bias[i]);
+      const float g = widen(dy[i]) * normal_slope(widen(x[i]) + bias[i]);
       narrow(g, dx[i]);
       sums[i] += g;
     }

@@ -2,7 +2,7 @@
 #include "rondo/kernels/row_products.h"
 
 #include <algorithm>
-#include <memory>
+#include <vector>
 
 #include "rondo/kernels/clones.h"
 #include "rondo/kernels/gemm.h"
@@ -18,42 +18,45 @@ int64_t rows_per_piece(int64_t rows, int64_t n) {
   return std::max<int64_t>(32, std::min(std::clamp<int64_t>(fits, 64, 512), even));
 }
 
+// One row; `bias` and `addend` are never null.
 template <class Out>
-RONDO_INLINE void write_sums(const float* sums, float scale, const float* bias, int64_t count,
-                             Out* y) {
-  if (bias == nullptr) {
+RONDO_INLINE void write_sums(const float* sums, float scale, const float* bias, const float* addend,
+                             int64_t count, Out* y) {
 #pragma omp simd
-    for (int64_t i = 0; i < count; ++i) narrow(scale * sums[i], y[i]);
-  } else {
-#pragma omp simd
-    for (int64_t i = 0; i < count; ++i) narrow(scale * sums[i] + bias[i], y[i]);
-  }
+  for (int64_t i = 0; i < count; ++i) narrow(scale * sums[i] + bias[i] + addend[i], y[i]);
 }
 
 // The compiler clones functions, not templates.
 RONDO_CLONES
-void write_row(const float* sums, float scale, const float* bias, int64_t count, Bf16* y) {
-  write_sums(sums, scale, bias, count, y);
+void write_row(const float* sums, float scale, const float* bias, const float* addend,
+               int64_t count, Bf16* y) {
+  write_sums(sums, scale, bias, addend, count, y);
 }
 RONDO_CLONES
-void write_row(const float* sums, float scale, const float* bias, int64_t count, float* y) {
-  write_sums(sums, scale, bias, count, y);
+void write_row(const float* sums, float scale, const float* bias, const float* addend,
+               int64_t count, float* y) {
+  write_sums(sums, scale, bias, addend, count, y);
 }
 
 void products_by_gemm(const std::vector<RowTerm>& terms, int64_t first, int64_t last,
-                      const RowResults& to, float* sums) {
+                      const RowResults& to) {
+  const int64_t n = terms.front().b->columns();
+  thread_local std::vector<float> sums;  // used again by the next piece
+  sums.resize(static_cast<size_t>((last - first) * n));
   bool add = false;
   for (const RowTerm& term : terms) {
-    term.b->multiply(term.a + first * term.b->rows(), last - first, add, sums);
+    term.b->multiply(term.a + first * term.b->rows(), last - first, add, sums.data());
     add = true;
   }
-  const int64_t n = terms.front().b->columns();
+  const std::vector<float> zeros(static_cast<size_t>(n));
   for (int64_t r = first; r < last; ++r) {
-    const float* row = sums + (r - first) * n;
+    const float* const row = sums.data() + (r - first) * n;
+    const float* const bias = to.bias != nullptr ? to.bias : zeros.data();
+    const float* const addend = to.addend != nullptr ? to.addend + r * n : zeros.data();
     if (to.rounded != nullptr) {
-      write_row(row, to.scale, to.bias, n, to.rounded + r * n);
+      write_row(row, to.scale, bias, addend, n, to.rounded + r * n);
     } else {
-      write_row(row, to.scale, to.bias, n, to.exact + r * n);
+      write_row(row, to.scale, bias, addend, n, to.exact + r * n);
     }
   }
 }
@@ -83,22 +86,18 @@ void row_products(const std::vector<RowTerm>& terms, int64_t rows, const RowResu
   std::vector<TileTerm> tile_terms;
   for (const RowTerm& term : terms) tile_terms.push_back({term.a, term.b->tiles()});
   const int64_t per_piece = rows_per_piece(rows, n);
-  const int64_t pieces = (rows + per_piece - 1) / per_piece;
-#pragma omp parallel if (pieces > 1)
-  {
-    const std::unique_ptr<float[]> sums(tiled ? nullptr
-                                              : new float[static_cast<size_t>(per_piece * n)]);
-#pragma omp for schedule(static)
-    for (int64_t p = 0; p < pieces; ++p) {
-      const int64_t first = p * per_piece;
-      const int64_t last = std::min(rows, first + per_piece);
-      if (tiled) {
-        tile_products(tile_terms, first, last, results);
-      } else {
-        products_by_gemm(terms, first, last, results, sums.get());
-      }
-      if (then) then(first, last);
+  const auto play = [&](int64_t first, int64_t last) {
+    if (tiled) {
+      tile_products(tile_terms, first, last, results);
+    } else {
+      products_by_gemm(terms, first, last, results);
     }
+    if (then) then(first, last);
+  };
+  if (rows <= per_piece) return play(0, rows);  // oneDNN's threads must not be in a region of ours
+#pragma omp parallel for schedule(static)
+  for (int64_t first = 0; first < rows; first += per_piece) {
+    play(first, std::min(rows, first + per_piece));
   }
 }
 

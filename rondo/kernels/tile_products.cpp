@@ -179,11 +179,10 @@ void tile_block(const std::vector<TileTerm>& terms, const LeftRows* left, int64_
   _tile_stored(3, sums + 16 * 32 + 16, 128);
 }
 
-// A block of sums to where it belongs: `rows` by `columns` of it, n numbers between rows; added to
-// what is there if `add` (exact results alone).
+// A block of sums to where it belongs: `rows` by `columns` of it, n numbers between rows.
 RONDO_FOR_TILES
 void write_block(const float* sums, int64_t rows, int64_t columns, int64_t n, int64_t row,
-                 int64_t column, const RowResults& results, bool add) {
+                 int64_t column, const RowResults& results) {
   const auto all = static_cast<uint32_t>((uint64_t{1} << static_cast<uint64_t>(columns)) - 1);
   const auto low = static_cast<__mmask16>(all & 0xffffU);
   const auto high = static_cast<__mmask16>(all >> 16U);
@@ -194,16 +193,17 @@ void write_block(const float* sums, int64_t rows, int64_t columns, int64_t n, in
   const __m512 bias_high = bias == nullptr ? zero : _mm512_maskz_loadu_ps(high, bias + 16);
   for (int64_t r = 0; r < rows; ++r) {
     const int64_t at = (row + r) * n + column;
-    const __m512 a = _mm512_fmadd_ps(_mm512_load_ps(sums + 32 * r), scale, bias_low);
-    const __m512 b = _mm512_fmadd_ps(_mm512_load_ps(sums + 32 * r + 16), scale, bias_high);
+    __m512 a = _mm512_fmadd_ps(_mm512_load_ps(sums + 32 * r), scale, bias_low);
+    __m512 b = _mm512_fmadd_ps(_mm512_load_ps(sums + 32 * r + 16), scale, bias_high);
+    if (results.addend != nullptr) {
+      a = _mm512_add_ps(a, _mm512_maskz_loadu_ps(low, results.addend + at));
+      b = _mm512_add_ps(b, _mm512_maskz_loadu_ps(high, results.addend + at + 16));
+    }
     if (results.rounded != nullptr) {
       _mm512_mask_storeu_epi16(results.rounded + at, all, (__m512i)_mm512_cvtne2ps_pbh(b, a));
     } else {
-      float* const to = results.exact + at;
-      const __m512 before = add ? _mm512_maskz_loadu_ps(low, to) : zero;
-      const __m512 before_high = add ? _mm512_maskz_loadu_ps(high, to + 16) : zero;
-      _mm512_mask_storeu_ps(to, low, _mm512_add_ps(a, before));
-      _mm512_mask_storeu_ps(to + 16, high, _mm512_add_ps(b, before_high));
+      _mm512_mask_storeu_ps(results.exact + at, low, a);
+      _mm512_mask_storeu_ps(results.exact + at + 16, high, b);
     }
   }
 }
@@ -263,7 +263,7 @@ void tile_products(const std::vector<TileTerm>& terms, int64_t first, int64_t la
     for (int64_t column = 0; column < n; column += 32) {
       tile_block(terms, group, column / 32, sums);
       write_block(sums, std::min<int64_t>(32, last - r), std::min<int64_t>(32, n - column), n, r,
-                  column, results, /*add=*/false);
+                  column, results);
     }
     group += terms.size();
   }
@@ -282,7 +282,7 @@ void tile_outer_products(const OuterProducts& p, const Bf16* a, const Bf16* b, f
     const TiledMatrix right(b + first * p.k, rows, p.k, /*transposed=*/false);
     const std::vector<TileTerm> terms = {{nullptr, &right}};
     const int64_t step = up_to_32(rows) + 32;  // not a power of two: rows in different cache sets
-    const bool add = p.add || first > 0;
+    if (p.add || first > 0) to.addend = c;
 #pragma omp parallel if (p.n * p.k * rows > kWorthTileThreads)
     {
       AlignedNumbers<Bf16> left(32 * step);
@@ -295,7 +295,7 @@ void tile_outer_products(const OuterProducts& p, const Bf16* a, const Bf16* b, f
         for (int64_t column = 0; column < p.k; column += 32) {
           tile_block(terms, &group, column / 32, sums);
           write_block(sums, std::min<int64_t>(32, p.n - 32 * s),
-                      std::min<int64_t>(32, p.k - column), p.k, 32 * s, column, to, add);
+                      std::min<int64_t>(32, p.k - column), p.k, 32 * s, column, to);
         }
       }
       close_tiles();

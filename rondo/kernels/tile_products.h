@@ -58,11 +58,12 @@ struct TileTerm {
   const TiledMatrix* b = nullptr;
 };
 
-// Where scale · sums [rows, n] + bias [n] go: rounded, or exact.
+// Where scale · sums [rows, n] + bias [n] + addend [rows, n] go: rounded, or exact.
 struct RowResults {
   Bf16* rounded = nullptr;
   float* exact = nullptr;
-  const float* bias = nullptr;  // may be null
+  const float* bias = nullptr;    // may be null
+  const float* addend = nullptr;  // may be null, and may be `exact`
   float scale = 1.0F;
 };
 

@@ -104,11 +104,24 @@ Tensor hand_on_gradient(const Tensor& weight, const Tensor& gradient) {
   return {};
 }
 
-// weight + upᵀ · down, [N, K] in fp32.
-Tensor formed_matrix(const LinearMap& map) {
-  const Tensor w = map.weight.detach().to(at::kFloat, /*non_blocking=*/false, /*copy=*/true);
-  return weight_gradient(map.up.detach().contiguous(), map.down.detach().contiguous(),
-                         w.contiguous());
+// weight + upᵀ · down, [N, K] of the given type; the product by bf16 factors if it is bf16.
+Tensor formed_matrix(const LinearMap& map, at::ScalarType type) {
+  const Tensor weight = map.weight.detach().contiguous();
+  if (type != at::kBFloat16 || weight.scalar_type() != at::kFloat || map.up.size(0) == 0) {
+    const Tensor sum = weight.to(at::kFloat, /*non_blocking=*/false, /*copy=*/true);
+    return weight_gradient(map.up.detach().contiguous(), map.down.detach().contiguous(), sum)
+        .to(type);
+  }
+  const Tensor left = map.up.detach().t().to(at::kBFloat16).contiguous();  // [N, r]
+  const Tensor right = map.down.detach().to(at::kBFloat16).contiguous();   // [r, K]
+  const Tensor formed = at::empty(weight.sizes(), at::kBFloat16);
+  const kernels::RightMatrix down(bf16_of(right), right.size(0), right.size(1),
+                                  /*transposed=*/false);
+  kernels::RowResults to;
+  to.rounded = static_cast<Bf16*>(formed.data_ptr());
+  to.addend = weight.data_ptr<float>();
+  if (formed.numel() > 0) kernels::row_products({{bf16_of(left), &down}}, left.size(0), to);
+  return formed;
 }
 
 // A product of rows [m, k] with a matrix.
@@ -192,7 +205,7 @@ std::vector<Tensor> factor_weights(const std::vector<LinearMap>& maps, at::Scala
   std::vector<Tensor> weights;
   for (const LinearMap& map : maps) {
     if (map.up.defined()) {
-      weights.push_back(formed_matrix(map).to(type));
+      weights.push_back(formed_matrix(map, type));
     } else {
       weights.push_back(type == at::kBFloat16 ? bf16_weight(map.weight) : rows(map.weight, type));
     }

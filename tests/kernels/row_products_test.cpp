@@ -55,6 +55,7 @@ TEST_P(RowProducts, EqualSumsInDouble) {
       const RightMatrix right(p.b.data(), c.k, c.n, transposed);
       std::vector<float> exact(static_cast<size_t>(c.rows * c.n), NAN);
       std::vector<Bf16> rounded(exact.size());
+      std::vector<float> twice(exact.size(), NAN);
       RowResults to;
       to.bias = p.bias.data();
       to.scale = 0.5F;
@@ -67,6 +68,10 @@ TEST_P(RowProducts, EqualSumsInDouble) {
       to.exact = nullptr;
       to.rounded = rounded.data();
       row_products({{p.a.data(), &right}, {p.more.data(), &right}}, c.rows, to);
+      to.rounded = nullptr;
+      to.exact = twice.data();
+      to.addend = exact.data();
+      row_products({{p.a.data(), &right}, {p.more.data(), &right}}, c.rows, to);
       for (int64_t r = 0; r < c.rows; ++r) {
         EXPECT_EQ(told[static_cast<size_t>(r)], 1);
         for (int64_t i = 0; i < c.n; i += 1 + c.n / 40) {
@@ -74,6 +79,7 @@ TEST_P(RowProducts, EqualSumsInDouble) {
           const double want = p.want(r, i, 0.5);
           ASSERT_NEAR(static_cast<double>(exact[at]), want, 2e-5) << r << ' ' << i;
           ASSERT_NEAR(static_cast<double>(widen(rounded[at])), want, 2e-5 + std::abs(want) / 250);
+          ASSERT_NEAR(static_cast<double>(twice[at]), 2.0 * want, 4e-5);
         }
       }
     }

@@ -75,11 +75,11 @@ TEST_F(ParallelCorpusTest, LinesBeyondTheLimitAreOverLong) {
   EXPECT_EQ(open().counts().long_cut, 3);
 }
 
-using Lines = std::vector<std::pair<std::string, std::string>>;
+using LinePairs = std::vector<std::pair<std::string, std::string>>;
 
-// Lines of all kinds, some without text.
-Lines made_up_lines(uint64_t count) {
-  Lines lines;
+// LinePairs of all kinds, some without text.
+LinePairs made_up_lines(uint64_t count) {
+  LinePairs lines;
   CounterRandom random(1, "lines");
   for (uint64_t i = 0; i < count; ++i) {
     const auto line = [&](uint64_t seed) {
@@ -94,7 +94,7 @@ Lines made_up_lines(uint64_t count) {
 }
 
 // The pairs that a loop over the lines gives.
-void expect_pairs(const ParallelCorpus& corpus, const Lines& lines, const Tokenizer& from,
+void expect_pairs(const ParallelCorpus& corpus, const LinePairs& lines, const Tokenizer& from,
                   const Tokenizer& to, const ParallelOptions& options) {
   const auto most = static_cast<size_t>(options.max_tokens);
   int64_t at = 0;
@@ -122,7 +122,7 @@ void expect_pairs(const ParallelCorpus& corpus, const Lines& lines, const Tokeni
 
 // Every width of tokens on either side, every number of threads, as a table too.
 TEST_F(ParallelCorpusTest, EqualsTheNaiveCorpusWhateverTheThreads) {
-  const Lines lines = made_up_lines(700);
+  const LinePairs lines = made_up_lines(700);
   std::string source;
   std::string target;
   std::string tsv;

@@ -45,9 +45,9 @@ class TokenizerTrain : public ::testing::Test {
 };
 
 // The lines of a text, for SentencePiece's trainer itself.
-class Lines : public SentenceStream {
+class LineStream : public SentenceStream {
  public:
-  explicit Lines(const std::string& text) : lines_(split(text, '\n')) {}
+  explicit LineStream(const std::string& text) : lines_(split(text, '\n')) {}
   bool done() const override { return at_ == lines_.size(); }
   void next() override { ++at_; }
   const std::string& value() const override { return lines_[at_]; }
@@ -168,7 +168,7 @@ TEST_F(TokenizerTrain, ForeignModelsAreMadeLossless) {
                                                           {"vocab_size", "400"},
                                                           {"model_type", "bpe"}};
     flags.insert(extra.begin(), extra.end());
-    Lines lines(made_up_text(300, 6));
+    LineStream lines(made_up_text(300, 6));
     std::string model;
     std::string error;
     EXPECT_TRUE(piece_library().train(flags, lines, model, error)) << error;

@@ -100,10 +100,10 @@ struct Cut {
   int64_t columns = 0;
 };
 
-// Left alone, oneDNN cuts narrow products along both sides and packs operands twice, and is slow to
-// wake its threads for small ones. One cut along the longer side is faster by a fifth in a training
-// step and by far more for single images, as long as threads still have something to do: rows of a,
-// or columns, of which sums of outer products want many.
+// Left alone, oneDNN cuts narrow products along both sides and packs operands twice. One cut along
+// the longer side takes 2 to 9 % off training steps, images and beam search (measured in turns), as
+// long as threads still have something to do: rows of a, or columns, of which sums of outer
+// products want many.
 Cut cut_of(const Product& p) {
   constexpr int64_t kWorthThreads = int64_t{1} << 21;  // multiply-adds
   constexpr int64_t kFewRows = 64;

@@ -6,6 +6,7 @@
 
 #include <climits>
 #include <cstdlib>
+#include <filesystem>
 
 #include "rondo/base/error.h"
 
@@ -49,10 +50,22 @@ void prepare_environment() {
 #endif
 }
 
+// Empty libraries in place of those that libtorch names but never calls (tools/stand_ins.py): a
+// name that is there already is not looked for. One that cannot be opened is left to the real
+// library.
+void open_stand_ins() {
+  std::error_code no_folder;
+  for (const auto& entry :
+       std::filesystem::directory_iterator(program_folder() + "/stand_ins", no_folder)) {
+    dlopen(entry.path().c_str(), RTLD_LAZY | RTLD_LOCAL);
+  }
+}
+
 void* load_engine() {
   prepare_environment();
+  open_stand_ins();
   const std::string path = program_folder() + "/librondo_engine.so";
-  // Functions of the 288 libraries behind it are looked up when they are called.
+  // Functions of the libraries behind it are looked up when they are called.
   void* engine = dlopen(path.c_str(), RTLD_LAZY | RTLD_GLOBAL);
   if (engine == nullptr) {
     throw Error(ExitCode::failure, std::string("cannot load the engine: ") + dlerror(),

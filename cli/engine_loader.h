@@ -1,4 +1,4 @@
-// Loads librondo_engine.so when a verb needs it: libtorch brings 288 shared objects and 0.4 s,
+// Loads librondo_engine.so when a verb needs it: libtorch takes a quarter of a second to be there,
 // which help, version and configuration errors should not wait for.
 #pragma once
 

@@ -6,6 +6,7 @@
 #include <ATen/Version.h>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <sstream>
 #include <thread>
 
@@ -104,6 +105,23 @@ std::string aten_capability() {
   return config.substr(at + mark.size(), end - at - mark.size());
 }
 
+// Libraries in this process, by the files it has mapped, and how many of them are stand-ins for
+// what libtorch names but never calls (tools/stand_ins.py).
+Finding library_finding() {
+  std::ifstream maps("/proc/self/maps");
+  std::set<std::string> all;
+  int64_t stand_ins = 0;
+  for (std::string line; std::getline(maps, line);) {
+    const auto slash = line.find('/');
+    if (slash == std::string::npos || line.find(".so") == std::string::npos) continue;
+    const bool fresh = all.insert(line.substr(slash)).second;
+    if (fresh && line.find("/stand_ins/") != std::string::npos) ++stand_ins;
+  }
+  const auto loaded = static_cast<int64_t>(all.size()) - stand_ins;
+  return {"libraries",
+          fmt::format("{} loaded, {} that are never called left out", loaded, stand_ins), ""};
+}
+
 Finding thread_finding() {
   const int threads = at::get_num_threads();
   const auto cores = static_cast<int>(std::thread::hardware_concurrency());
@@ -137,6 +155,7 @@ std::vector<Finding> examine() {
        at::hasMKLDNN() ? "" : "this libtorch has no oneDNN: bf16 will not be faster than fp32"},
       instruction_finding(),
       {"ATen kernels", aten_capability(), ""},
+      library_finding(),
       thread_finding(),
       memory_finding(),
   };

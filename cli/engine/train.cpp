@@ -6,6 +6,7 @@
 #include "cli/engine/session.h"
 #include "cli/verbs.h"
 #include "rondo/base/error.h"
+#include "rondo/base/log.h"
 #include "rondo/base/text.h"
 #include "rondo/nn/precision.h"
 #include "rondo/study/cost.h"
@@ -22,8 +23,9 @@ RunConfig experiment(const TrainOptions& options) {
   for (const std::string& assignment : options.set) table.set(assignment);
   RunConfig config = read_run_config(table);
   if (config.train.precision == "bf16" && !nn::cpu_has_bf16()) {
-    throw Error(ExitCode::bad_input, "train.precision: this CPU does not multiply bf16 in hardware",
-                "use --set train.precision=fp32, which is faster here");
+    log_warn(
+        "train.precision: this CPU has no instructions for bf16: it is worked in fp32, which takes "
+        "no less time than --set train.precision=fp32");
   }
   return config;
 }

@@ -1,6 +1,6 @@
 // Matrix products by oneDNN's gemm, called directly: no descriptor, no dispatch, no copy, which
 // counts for the many small products of a network; in bf16 it also uses AMX tiles where the CPU has
-// them. No torch here.
+// them, and works in fp32 where it cannot multiply bf16 at all (widened_gemm.h). No torch here.
 #pragma once
 
 #include <cstdint>

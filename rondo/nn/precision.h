@@ -48,7 +48,7 @@ Tensor bf16_weight(const Tensor& weight);
 // Whether `operation` on numbers of this type runs in bf16 now. Doubles, of gradient checks, never.
 bool runs_in_bf16(Operation operation, at::ScalarType type);
 
-// Whether bf16 products are done in hardware here.
+// Whether bf16 products are done in hardware here. Elsewhere they are worked in fp32: no faster.
 bool cpu_has_bf16();
 
 }  // namespace rondo::nn

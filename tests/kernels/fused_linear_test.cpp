@@ -71,7 +71,7 @@ TEST(FusedLinear, EqualsProductsInDouble) {
 }
 
 TEST(FusedLinear, Bf16IsCloseAndGivesFp32) {
-  if (!nn::cpu_has_bf16()) GTEST_SKIP() << "this CPU does not multiply bf16";
+  if (!kernels::has_gemm()) GTEST_SKIP() << "built without oneDNN";
   for (const LinearCase& c : kLinearCases) {
     SCOPED_TRACE(c.out);
     const LinearPass got = pass_linear(c, at::kFloat, true);
@@ -82,7 +82,7 @@ TEST(FusedLinear, Bf16IsCloseAndGivesFp32) {
 }
 
 TEST(FusedLinear, Bf16EqualsRoundedFactors) {
-  if (!nn::cpu_has_bf16()) GTEST_SKIP() << "this CPU does not multiply bf16";
+  if (!kernels::has_gemm()) GTEST_SKIP() << "built without oneDNN";
   for (const LinearCase& c : kLinearCases) {
     SCOPED_TRACE(c.out);
     const Tensor got = pass_linear(c, at::kFloat, true).y;
@@ -149,7 +149,6 @@ TEST(FusedLinears, EqualMapsOneByOne) {
     SCOPED_TRACE(rows);
     const MapsPass want = pass_maps(rows, at::kDouble, false, nn::Result::stream, false);
     expect_same_maps(pass_maps(rows, at::kFloat, false, nn::Result::branch, true), want, 2e-6);
-    if (!nn::cpu_has_bf16()) continue;
     const MapsPass stream = pass_maps(rows, at::kFloat, true, nn::Result::stream, true);
     const MapsPass branch = pass_maps(rows, at::kFloat, true, nn::Result::branch, true);
     EXPECT_EQ(stream.results[0].scalar_type(), at::kFloat);
@@ -160,7 +159,7 @@ TEST(FusedLinears, EqualMapsOneByOne) {
 }
 
 TEST(FusedLinears, GradientOfABranchIsABranch) {
-  if (!nn::cpu_has_bf16()) GTEST_SKIP() << "this CPU does not multiply bf16";
+  if (!kernels::has_gemm()) GTEST_SKIP() << "built without oneDNN";
   const nn::MixedPrecision mixed(true);
   const Tensor x = drawn_for_linear({40, 16}, "x").to(at::kBFloat16).requires_grad_();
   const Tensor w = drawn_for_linear({8, 16}, "w").requires_grad_();
@@ -187,7 +186,7 @@ TEST(FusedLinears, RoundedWeightsFollowTheirWeights) {
 TEST(GradientsInPlace, AreTheSame) {
   for (const bool bf16 : {false, true}) {
     const auto gradient = [&](bool in_place) {
-      const nn::MixedPrecision mixed(bf16 && nn::cpu_has_bf16());
+      const nn::MixedPrecision mixed(bf16);
       const auto guard = in_place ? std::make_unique<nn::GradientsInPlace>() : nullptr;
       const Tensor x = drawn_for_linear({50, 16}, "x");
       const Tensor w = drawn_for_linear({16, 16}, "w").requires_grad_();

@@ -1,11 +1,13 @@
 // Products by oneDNN against plain ones in double, at sizes where they are cut for threads along
-// rows, along columns, and not at all. And sums of columns, against torch's.
+// rows, along columns, and not at all; bf16 ones also as CPUs without bf16 compute them. And sums
+// of columns, against torch's.
 #include "rondo/kernels/gemm.h"
 
 #include <ATen/Parallel.h>
 #include <gtest/gtest.h>
 
 #include "rondo/kernels/column_sums.h"
+#include "rondo/kernels/widened_gemm.h"
 #include "rondo/nn/torch.h"
 
 namespace rondo {
@@ -58,6 +60,51 @@ TEST(Gemm, EqualsPlainProductsHoweverItIsCut) {
     }
   }
   at::set_num_threads(threads);
+}
+
+const uint16_t* bits_of(const Tensor& t) { return static_cast<const uint16_t*>(t.data_ptr()); }
+
+// Both by whatever this CPU has and by widening, a part of the result and all of it.
+TEST(Gemm, OfBf16EqualsProductsOfTheSameNumbers) {
+  if (!kernels::has_gemm()) GTEST_SKIP() << "built without oneDNN";
+  at::manual_seed(8);
+  const int64_t sizes[][3] = {{1, 1, 1}, {300, 517, 65}, {3, 700, 1100}, {259, 31, 513}};
+  for (const auto& size : sizes) {
+    for (int which = 0; which < 4; ++which) {
+      kernels::Product p;
+      p.transpose_a = which % 2 == 1;
+      p.transpose_b = which / 2 == 1;
+      p.m = size[0];
+      p.n = size[1];
+      p.k = size[2];
+      p.alpha = 0.5F;
+      p.beta = which == 2 ? 0.0F : 1.5F;
+      SCOPED_TRACE(std::to_string(p.m) + " x " + std::to_string(p.n) + ", way " +
+                   std::to_string(which));
+      const Tensor a = at::randn({p.m, p.k}).to(at::kBFloat16);
+      const Tensor b = at::randn({p.k, p.n}).to(at::kBFloat16);
+      const Tensor c = at::randn({p.m, p.n});
+      const Tensor want =
+          p.alpha * at::matmul(a.to(at::kDouble), b.to(at::kDouble)) + p.beta * c.to(at::kDouble);
+      const Tensor in_a = stored(a, p.transpose_a);
+      const Tensor in_b = stored(b, p.transpose_b);
+      const double most = 1e-5 * want.abs().max().item<double>();
+      const Tensor whole = c.clone();
+      kernels::gemm(p, bits_of(in_a), bits_of(in_b), whole.data_ptr<float>());
+      EXPECT_LE((whole - want).abs().max().item<double>(), most);
+
+      const kernels::Part part = {p.m / 3, p.n / 4, p.m - p.m / 3, p.n - p.n / 4};
+      const Tensor partly = c.clone();
+      ASSERT_TRUE(
+          kernels::widened_gemm(p, part, bits_of(in_a), bits_of(in_b), partly.data_ptr<float>()));
+      const auto inside = [&](const Tensor& t) {
+        return t.slice(0, part.row).slice(1, part.column);
+      };
+      EXPECT_LE((inside(partly) - inside(want)).abs().max().item<double>(), most);
+      inside(partly).copy_(inside(c));
+      EXPECT_TRUE(at::equal(partly, c)) << "something outside the part was written";
+    }
+  }
 }
 
 TEST(ColumnSums, EqualTorchs) {

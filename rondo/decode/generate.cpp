@@ -29,6 +29,7 @@ void Writer::to_steps() {
   if (stepping_) return;
   caches_ = model_->open_steps(state_, 1);
   stepping_ = true;
+  if (loop_ != nullptr) loop_->caches_changed();
   if (loop_ != nullptr || nn::kernels_in_use() != nn::Kernels::fused) return;
   if (weights_ == nullptr) {
     weights_ = std::make_shared<StepWeights>(*model_, kernels::PackedFormat::fp32);

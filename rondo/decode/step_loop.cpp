@@ -54,6 +54,10 @@ StepLoop::StepLoop(std::shared_ptr<const StepWeights> weights, int threads)
     for (Row& row : own.signals) row = padded_row(widest);
     for (Row& row : own.inputs) row = padded_row(widest);
   }
+  if (weights_->head().format != kernels::PackedFormat::fp32) {
+    rounded_ = std::make_unique<RoundedWindow>(
+        static_cast<int64_t>(weights_->levels().size()), c.heads, c.time.window, c.head_width);
+  }
   views_.resize(weights_->levels().size());
   position_code_.resize(weights_->rates().size());
 }
@@ -80,6 +84,7 @@ const float* StepLoop::step(int64_t token, StepCaches& caches) {
   for (size_t i = 0; i < views_.size(); ++i) views_[i] = view_of(caches, i);
   phase_ = caches.phase;
   behind_ = caches.position.data_ptr<int64_t>()[0];
+  if (rounded_ != nullptr && (phase_ == 0 || rounded_is_old_)) round_window(caches);
   std::copy_n(weights_->embedding(token), weights_->config().width, x_.begin());
   for (size_t k = 0; k < position_code_.size(); ++k) {
     const double angle = static_cast<double>(behind_ + 1) * weights_->rates()[k];
@@ -93,12 +98,21 @@ const float* StepLoop::step(int64_t token, StepCaches& caches) {
   return logits_.data();
 }
 
+// At a block's begin the buffers have moved.
+void StepLoop::round_window(const StepCaches& caches) {
+  for (size_t i = 0; i < views_.size(); ++i) {
+    rounded_->fill(i, views_[i].keys, views_[i].values,
+                   weights_->config().time.window + caches.phase);
+  }
+  rounded_is_old_ = false;
+}
+
 void StepLoop::play(int member) {
   const std::vector<StepLevel>& levels = weights_->levels();
   for (size_t i = 0; i < levels.size(); ++i) {
     const StepLevel& level = levels[i];
     if (!level.level_code.empty()) add_static_code(level, member);
-    play_mixing(level, views_[i], member);
+    play_mixing(i, member);
     play_feed(level.feed, member);
     if (level.projection.feed != nullptr) play_feed(level.projection, member);
   }
@@ -136,10 +150,11 @@ void StepLoop::add_static_code(const StepLevel& level, int member) {
   team_.meet();
 }
 
-void StepLoop::attend_head(const StepLevel& level, const View& view, int64_t head, Own& own) {
+void StepLoop::attend_head(size_t number, int64_t head, Own& own) {
   const LanguageModelConfig& c = weights_->config();
+  const StepLevel& level = weights_->levels()[number];
+  const View& view = views_[number];
   const int64_t d = c.head_width;
-  const int64_t window = c.time.window;
   const int64_t at = head * d;
   float* q = q_.data() + at;
   float* k = k_.data() + at;
@@ -154,23 +169,37 @@ void StepLoop::attend_head(const StepLevel& level, const View& view, int64_t hea
   }
   kernels::normalise_one(q, d, kHeadEpsilon);
   kernels::normalise_one(k, d, kHeadEpsilon);
-  const int64_t row = head * 2 * window;  // of the buffers
-  std::copy_n(k, d, view.keys + (row + window + phase_) * d);
-  std::copy_n(v, d, view.values + (row + window + phase_) * d);
+  const int64_t row = head * 2 * c.time.window;  // of the buffers
+  const int64_t place = c.time.window + phase_;
+  std::copy_n(k, d, view.keys + (row + place) * d);
+  std::copy_n(v, d, view.values + (row + place) * d);
+  if (rounded_ == nullptr) {
+    attend_window(number, head, view.keys + row * d, view.values + row * d, own);
+  } else {
+    rounded_->put(number, head, place, k, v);
+    attend_window(number, head, rounded_->keys(number, head), rounded_->values(number, head), own);
+  }
+}
 
-  const int64_t seen = window + (c.time.attend_self ? 1 : 0);
+// `keys` and `values` of the head, [2W, d].
+template <class Number>
+void StepLoop::attend_window(size_t number, int64_t head, const Number* keys, const Number* values,
+                             Own& own) {
+  const LanguageModelConfig& c = weights_->config();
+  const int64_t d = c.head_width;
+  const int64_t seen = c.time.window + (c.time.attend_self ? 1 : 0);
   // Keys from before the document stand for nothing where they are masked.
-  const int64_t hidden = c.time.mask_empty_cache ? std::max<int64_t>(0, window - behind_) : 0;
-  kernels::OneQuery query;
-  query.q = q;
-  query.keys = view.keys + (row + phase_ + hidden) * d;
-  query.values = view.values + (row + phase_ + hidden) * d;
+  const int64_t hidden = c.time.mask_empty_cache ? std::max<int64_t>(0, c.time.window - behind_) : 0;
+  kernels::OneQuery<Number> query;
+  query.q = q_.data() + head * d;
+  query.keys = keys + (phase_ + hidden) * d;
+  query.values = values + (phase_ + hidden) * d;
   query.stride = d;
   query.count = seen - hidden;
   query.width = d;
-  query.scale = level.mixing->scale[head];
-  query.bias = view.bias + head * seen + hidden;
-  kernels::attend_one(query, own.scores.data(), heads_.data() + at);
+  query.scale = weights_->levels()[number].mixing->scale[head];
+  query.bias = views_[number].bias + head * seen + hidden;
+  kernels::attend_one(query, own.scores.data(), heads_.data() + head * d);
 }
 
 void StepLoop::attend_states(const StepLevel& level, const View& view, int64_t head, Own& own) {
@@ -178,7 +207,7 @@ void StepLoop::attend_states(const StepLevel& level, const View& view, int64_t h
   const int64_t d = c.head_width;
   float* q = state_q_.data() + head * d;
   kernels::normalise_one(q, d, kHeadEpsilon);
-  kernels::OneQuery query;
+  kernels::OneQuery<float> query;
   query.q = q;
   query.keys = view.state_keys + head * view.state_head;
   query.values = view.state_values + head * view.state_head;
@@ -189,8 +218,14 @@ void StepLoop::attend_states(const StepLevel& level, const View& view, int64_t h
   kernels::attend_one(query, own.scores.data(), heads_.data() + (c.heads + head) * d);
 }
 
-void StepLoop::play_mixing(const StepLevel& level, const View& view, int member) {
+bool StepLoop::heads_are_own() const {
   const LanguageModelConfig& c = weights_->config();
+  return c.heads % members_ == 0 && c.heads / members_ * c.head_width % kernels::kPanel == 0;
+}
+
+void StepLoop::play_mixing(size_t number, int member) {
+  const LanguageModelConfig& c = weights_->config();
+  const StepLevel& level = weights_->levels()[number];
   const StepMixing& m = *level.mixing;
   Own& own = own_[static_cast<size_t>(member)];
   kernels::norm_one(x_.data(), level.norm.weight, level.norm.bias, level.norm.epsilon, c.width,
@@ -206,15 +241,11 @@ void StepLoop::play_mixing(const StepLevel& level, const View& view, int member)
   multiply(m.key, inputs[1], k_.data(), member);
   multiply(m.value, inputs[2], v_.data(), member);
   if (m.reads_states()) multiply(m.state_query, own.u.data(), state_q_.data(), member);
-  team_.meet();
+  if (!heads_are_own()) team_.meet();
 
-  const int64_t all_heads = m.reads_states() ? 2 * c.heads : c.heads;
-  for (int64_t h = all_heads * member / members_; h < all_heads * (member + 1) / members_; ++h) {
-    if (h < c.heads) {
-      attend_head(level, view, h, own);
-    } else {
-      attend_states(level, view, h - c.heads, own);
-    }
+  for (int64_t h = c.heads * member / members_; h < c.heads * (member + 1) / members_; ++h) {
+    attend_head(number, h, own);
+    if (m.reads_states()) attend_states(level, views_[number], h, own);
   }
   team_.meet();
   project(m.output, heads_, nullptr, level.join, member);

@@ -1,9 +1,11 @@
 // One token at a time by our own loop: what LanguageModel::step() computes for one row, without
 // torch, with buffers made once and weights packed once (step_weights.h). Everything that weighs is
 // shared out between threads, and what is cheap each thread does for itself, so that they need to
-// meet only five times a level. The result does not depend on the number of threads.
+// meet only four times a level. The result does not depend on the number of threads. With weights in
+// fewer bits than 32 keys and values are read in bf16.
 #pragma once
 
+#include "rondo/decode/rounded_window.h"
 #include "rondo/decode/step_weights.h"
 #include "rondo/kernels/team.h"
 
@@ -17,6 +19,8 @@ class StepLoop {
   // Reads `token` into the buffers of `caches` (of one row) and returns the logits [V], valid until
   // the next call. LanguageModel::end_step() must follow.
   const float* step(int64_t token, StepCaches& caches);
+  // To be called when the caches of the next step are others than those of the last.
+  void caches_changed() { rounded_is_old_ = true; }
 
  private:
   using Row = std::vector<float>;
@@ -40,12 +44,18 @@ class StepLoop {
 
   View view_of(const StepCaches& caches, size_t level) const;
   void play(int member);
-  void play_mixing(const StepLevel& level, const View& view, int member);
+  void round_window(const StepCaches& caches);
+  void play_mixing(size_t number, int member);
   void play_feed(const StepFeedPlace& place, int member);
-  void attend_head(const StepLevel& level, const View& view, int64_t head, Own& own);
+  void attend_head(size_t number, int64_t head, Own& own);
+  template <class Number>
+  void attend_window(size_t number, int64_t head, const Number* keys, const Number* values,
+                     Own& own);
   void attend_states(const StepLevel& level, const View& view, int64_t head, Own& own);
   void add_static_code(const StepLevel& level, int member);
   void head(int member);
+  // Whether the rows of a projection that a member computes are those of the heads it attends with.
+  bool heads_are_own() const;
   // Panels of w that `member` works on.
   std::pair<int64_t, int64_t> share(const kernels::PackedMatrix& w, int member) const;
   // y = w · x, the member's rows.
@@ -59,6 +69,8 @@ class StepLoop {
   kernels::ThreadChoice choice_;
   int members_ = 1;
   std::vector<View> views_;
+  std::unique_ptr<RoundedWindow> rounded_;  // null: fp32
+  bool rounded_is_old_ = true;
   int64_t phase_ = 0;
   int64_t behind_ = 0;  // tokens read before this one
   std::vector<double> position_code_;

@@ -8,6 +8,8 @@
 #include <memory>
 #include <vector>
 
+#include "rondo/kernels/vector_math.h"
+
 namespace rondo::kernels {
 
 enum class PackedFormat { fp32, bf16, int8 };
@@ -56,18 +58,21 @@ PackedMatrix pack(const float* w, int64_t out, int64_t in, PackedFormat format, 
 // it must hold finite numbers; y is written up to panels() · 16.
 void matvec(const PackedMatrix& w, const float* x, int64_t first, int64_t last, float* y);
 
-// One query over `count` keys: out = softmax((q·k_j + bias_j) · scale) · v. Without keys, zeros.
+// One query over `count` keys in fp32 or bf16: out = softmax((q·k_j + bias_j) · scale) · v. Without
+// keys, zeros.
+template <class Number>
 struct OneQuery {
   const float* q = nullptr;  // [width]
-  const float* keys = nullptr;
-  const float* values = nullptr;
+  const Number* keys = nullptr;
+  const Number* values = nullptr;
   int64_t stride = 0;  // from one key (and value) to the next
   int64_t count = 0;
   int64_t width = 0;
   float scale = 1.0F;
   const float* bias = nullptr;  // [count] or null
 };
-void attend_one(const OneQuery& query, float* scores /* scratch [count] */, float* out);
+void attend_one(const OneQuery<float>& query, float* scores /* scratch [count] */, float* out);
+void attend_one(const OneQuery<Bf16>& query, float* scores, float* out);
 
 // y = (x - mean) / √(variance + ε) · weight + bias, or without a bias x / √(mean of x² + ε) ·
 // weight.

@@ -118,30 +118,40 @@ void matvec_of(const PackedMatrix& w, const float* x, int64_t first, int64_t las
 
 float sum_of(Floats v) { return hn::GetLane(hn::SumOfLanes(Lane(), v)); }
 
+HWY_INLINE Floats load_floats(const float* x) { return hn::LoadU(Lane(), x); }
+
+HWY_INLINE Floats load_floats(const Bf16* x) {
+  const hn::RebindToUnsigned<Lane> bits;
+  const hn::Rebind<uint16_t, Lane> halves;
+  const auto wide = hn::PromoteTo(bits, hn::LoadU(halves, reinterpret_cast<const uint16_t*>(x)));
+  return hn::BitCast(Lane(), hn::ShiftLeft<16>(wide));
+}
+
 // q · k_j for `Keys` keys.
-template <int64_t Keys>
-HWY_INLINE void scores_of(const OneQuery& a, int64_t j, float* scores) {
+template <int64_t Keys, class Number>
+HWY_INLINE void scores_of(const OneQuery<Number>& a, int64_t j, float* scores) {
   const Lane d;
-  const float* k = a.keys + j * a.stride;
+  const Number* k = a.keys + j * a.stride;
   Floats sums[Keys];
   for (Floats& s : sums) s = hn::Zero(d);
   int64_t c = 0;
   for (; c + kLanes <= a.width; c += kLanes) {
     const Floats q = hn::LoadU(d, a.q + c);
     for (int64_t n = 0; n < Keys; ++n) {
-      sums[n] = hn::MulAdd(q, hn::LoadU(d, k + n * a.stride + c), sums[n]);
+      sums[n] = hn::MulAdd(q, load_floats(k + n * a.stride + c), sums[n]);
     }
   }
   for (int64_t n = 0; n < Keys; ++n) {
     float sum = sum_of(sums[n]);
-    for (int64_t r = c; r < a.width; ++r) sum += a.q[r] * k[n * a.stride + r];
+    for (int64_t r = c; r < a.width; ++r) sum += a.q[r] * widen(k[n * a.stride + r]);
     scores[j + n] = sum;
   }
 }
 
 // Σ_j p_j v_j for columns [c, c + Vectors · lanes).
-template <int64_t Vectors>
-HWY_INLINE void values_of(const OneQuery& a, const float* p, int64_t c, float factor, float* out) {
+template <int64_t Vectors, class Number>
+HWY_INLINE void values_of(const OneQuery<Number>& a, const float* p, int64_t c, float factor,
+                          float* out) {
   const Lane d;
   Floats sums[Vectors][2];
   for (auto& sum : sums) sum[0] = sum[1] = hn::Zero(d);
@@ -149,23 +159,23 @@ HWY_INLINE void values_of(const OneQuery& a, const float* p, int64_t c, float fa
   for (; j + 2 <= a.count; j += 2) {
     const Floats first = hn::Set(d, p[j]);
     const Floats second = hn::Set(d, p[j + 1]);
-    const float* v = a.values + j * a.stride + c;
+    const Number* v = a.values + j * a.stride + c;
     for (int64_t n = 0; n < Vectors; ++n) {
-      sums[n][0] = hn::MulAdd(first, hn::LoadU(d, v + n * kLanes), sums[n][0]);
-      sums[n][1] = hn::MulAdd(second, hn::LoadU(d, v + a.stride + n * kLanes), sums[n][1]);
+      sums[n][0] = hn::MulAdd(first, load_floats(v + n * kLanes), sums[n][0]);
+      sums[n][1] = hn::MulAdd(second, load_floats(v + a.stride + n * kLanes), sums[n][1]);
     }
   }
   for (int64_t n = 0; n < Vectors; ++n) {
     Floats sum = hn::Add(sums[n][0], sums[n][1]);
     if (j < a.count) {
-      sum =
-          hn::MulAdd(hn::Set(d, p[j]), hn::LoadU(d, a.values + j * a.stride + c + n * kLanes), sum);
+      sum = hn::MulAdd(hn::Set(d, p[j]), load_floats(a.values + j * a.stride + c + n * kLanes), sum);
     }
     hn::StoreU(hn::Mul(sum, hn::Set(d, factor)), d, out + c + n * kLanes);
   }
 }
 
-void attend_one_of(const OneQuery& a, float* scores, float* out) {
+template <class Number>
+HWY_INLINE void attend_query(const OneQuery<Number>& a, float* scores, float* out) {
   constexpr int64_t kKeys = 4;
   int64_t j = 0;
   for (; j + kKeys <= a.count; j += kKeys) scores_of<kKeys>(a, j, scores);
@@ -194,9 +204,16 @@ void attend_one_of(const OneQuery& a, float* scores, float* out) {
   for (; c + kLanes <= a.width; c += kLanes) values_of<1>(a, scores, c, factor, out);
   for (; c < a.width; ++c) {
     float value = 0.0F;
-    for (j = 0; j < a.count; ++j) value += scores[j] * a.values[j * a.stride + c];
+    for (j = 0; j < a.count; ++j) value += scores[j] * widen(a.values[j * a.stride + c]);
     out[c] = value * factor;
   }
+}
+
+void attend_exact(const OneQuery<float>& a, float* scores, float* out) {
+  attend_query(a, scores, out);
+}
+void attend_rounded(const OneQuery<Bf16>& a, float* scores, float* out) {
+  attend_query(a, scores, out);
 }
 
 // Σ (x - shift)².
@@ -248,7 +265,8 @@ HWY_AFTER_NAMESPACE();
 namespace rondo::kernels {
 
 HWY_EXPORT(matvec_of);
-HWY_EXPORT(attend_one_of);
+HWY_EXPORT(attend_exact);
+HWY_EXPORT(attend_rounded);
 HWY_EXPORT(norm_one_of);
 HWY_EXPORT(normalise_one_of);
 HWY_EXPORT(gelu_one_of);
@@ -257,8 +275,11 @@ void matvec(const PackedMatrix& w, const float* x, int64_t first, int64_t last, 
   HWY_DYNAMIC_DISPATCH(matvec_of)(w, x, first, last, y);
 }
 
-void attend_one(const OneQuery& query, float* scores, float* out) {
-  HWY_DYNAMIC_DISPATCH(attend_one_of)(query, scores, out);
+void attend_one(const OneQuery<float>& query, float* scores, float* out) {
+  HWY_DYNAMIC_DISPATCH(attend_exact)(query, scores, out);
+}
+void attend_one(const OneQuery<Bf16>& query, float* scores, float* out) {
+  HWY_DYNAMIC_DISPATCH(attend_rounded)(query, scores, out);
 }
 
 void norm_one(const float* x, const float* weight, const float* bias, float epsilon, int64_t width,

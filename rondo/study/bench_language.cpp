@@ -103,10 +103,11 @@ BenchResult forward_language(const BenchOptions& options) {
   return race.run();
 }
 
-// What one token must read: every weight once, and the keys and values of the window.
+// What one token must read: every weight once, and the keys and values of the window, which are in
+// bf16 where weights are in that or less.
 int64_t bytes_per_token(const LanguageModelConfig& c, const Network& model, int64_t weight_bytes) {
   const int64_t cache = 2 * c.time.window * c.heads * c.head_width * c.depth.levels;
-  return count_parameters(model) * weight_bytes + cache * static_cast<int64_t>(sizeof(float));
+  return count_parameters(model) * weight_bytes + cache * std::max<int64_t>(2, weight_bytes);
 }
 
 BenchResult decode_language(const BenchOptions& options) {

@@ -110,17 +110,31 @@ TEST(Packed, TakesAsManyBytesAsTheFormatSays) {
   EXPECT_EQ(bytes(PackedFormat::int8), 256U * 256 + 4 * 256);
 }
 
+// Keys and values as numbers in memory, and what they are worth.
+template <class Number>
+std::vector<Number> kept_as(Numbers& exact) {
+  std::vector<Number> kept(exact.size());
+  for (size_t i = 0; i < exact.size(); ++i) {
+    kernels::narrow(exact[i], kept[i]);
+    exact[i] = kernels::widen(kept[i]);
+  }
+  return kept;
+}
+
+template <class Number>
 void check_attention(int64_t count, int64_t width, bool biased) {
   SCOPED_TRACE(std::to_string(count) + " keys of " + std::to_string(width));
   const int64_t stride = width + 3;
   const Numbers q = random_numbers(width, 4);
-  const Numbers k = random_numbers(count * stride + 1, 5);
-  const Numbers v = random_numbers(count * stride + 1, 6);
+  Numbers k = random_numbers(count * stride + 1, 5);
+  Numbers v = random_numbers(count * stride + 1, 6);
+  const std::vector<Number> keys = kept_as<Number>(k);
+  const std::vector<Number> values = kept_as<Number>(v);
   const Numbers bias = random_numbers(count + 1, 7, 3.0F);
-  kernels::OneQuery query;
+  kernels::OneQuery<Number> query;
   query.q = q.data();
-  query.keys = k.data();
-  query.values = v.data();
+  query.keys = keys.data();
+  query.values = values.data();
   query.stride = stride;
   query.count = count;
   query.width = width;
@@ -149,8 +163,9 @@ TEST(OneRow, AttentionOfOneQuery) {
   on_every_target([] {
     for (const int64_t count : {0, 1, 2, 3, 7, 33, 256}) {
       for (const int64_t width : {1, 5, 16, 31, 64, 80}) {
-        check_attention(count, width, true);
-        check_attention(count, width, false);
+        check_attention<float>(count, width, true);
+        check_attention<float>(count, width, false);
+        check_attention<kernels::Bf16>(count, width, true);
       }
     }
   });

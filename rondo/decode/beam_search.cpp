@@ -31,7 +31,7 @@ class Search {
   }
 
   std::vector<std::vector<Hypothesis>> run(const Tensor& source) {
-    const at::NoGradGuard no_grad;
+    const c10::InferenceMode no_gradients;
     const int64_t rows = source.size(0);
     std::vector<std::vector<Hypothesis>> results(static_cast<size_t>(rows));
     start(source);

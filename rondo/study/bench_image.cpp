@@ -36,7 +36,7 @@ std::function<void()> image_forward(const PyramidConfig& c, int64_t rows, bool b
   network->eval();
   const NamedTensors inputs = {{"images", random_images(c, rows)}};
   return [network, inputs, bf16] {
-    const at::NoGradGuard no_grad;
+    const c10::InferenceMode no_gradients;
     const nn::MixedPrecision mixed(bf16);
     State state;
     network->forward(inputs, state, Scope());

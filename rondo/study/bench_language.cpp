@@ -85,7 +85,7 @@ BenchResult forward_language(const BenchOptions& options) {
     if (p.bf16) race.limit(matmul_limit(true));
     const bool bf16 = p.bf16;
     race.ours(p.name, kUnits, "tokens", [model, tokens, bf16] {
-      const at::NoGradGuard no_grad;
+      const c10::InferenceMode no_gradients;
       const nn::MixedPrecision mixed(bf16);
       State state;
       model->forward_tokens(tokens, state, Scope());

@@ -86,7 +86,7 @@ ImageModel load_image_model(const std::string& given, int64_t loops) {
 }
 
 Tensor image_logits(Network& network, const Tensor& images) {
-  const at::NoGradGuard no_grad;
+  const c10::InferenceMode no_gradients;
   State state;
   return network.forward({{"images", images}}, state, Scope()).at("logits").to(at::kFloat);
 }

@@ -59,6 +59,9 @@ void add_eval(CLI::App& app) {
   verb->add_option("--tokenize", o.tokenize, "translation: how BLEU parts words")
       ->check(CLI::IsMember({"13a", "none", "char"}));
   verb->add_option("--against", o.against, "translation: compare with this run, by bootstrap");
+  verb->add_flag("--agreement", o.agreement,
+                 "translation: instead, how many sentences are decoded, one token after the other "
+                 "with --weights, to the text that the network as in training gives");
   verb->add_flag("-b,--score-only", o.score_only, "translation: print the BLEU score alone");
   verb->add_option("--loops", o.loops,
                    "images: loops or levels played instead of those trained with; 0 = those")

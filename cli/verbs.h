@@ -92,6 +92,7 @@ struct EvalOptions {
   std::string against;
   std::string tokenize = "13a";
   bool score_only = false;
+  bool agreement = false;
   int64_t loops = 0;  // image networks
 };
 

@@ -9,6 +9,7 @@
 #include "cli/engine/decoding.h"
 #include "rondo/base/error.h"
 #include "rondo/base/progress.h"
+#include "rondo/decode/agreement.h"
 #include "rondo/eval/bleu_report.h"
 #include "rondo/eval/bleu_text.h"
 #include "rondo/eval/trained.h"
@@ -46,12 +47,17 @@ TestSet read_test(const EvalOptions& options, const PairConfig& data) {
 
 struct System {
   std::vector<std::string> lines;
+  Agreement agreement;
   double seconds = 0;
 };
 
 System translate_test(const std::string& run, const EvalOptions& options, const TestSet& test) {
   const TrainedTranslator trained = load_translation_model(run, options.tokenizer);
-  Translator translator(trained.model, trained.tokenizers, translator_options(options.decoding));
+  TranslatorOptions how = translator_options(options.decoding);
+  if (options.agreement) how.beam.beam = 1;
+  Translator translator(trained.model, trained.tokenizers, how);
+  const auto as_trained =
+      options.agreement ? load_translation_model(run, options.tokenizer).model : nullptr;
   System system;
   const auto started = std::chrono::steady_clock::now();
   Progress progress("translate", static_cast<int64_t>(test.source.size()));
@@ -59,8 +65,13 @@ System translate_test(const std::string& run, const EvalOptions& options, const 
     const size_t last = std::min(test.source.size(), first + kLinesAtOnce);
     const std::vector<std::string> part(test.source.begin() + static_cast<int64_t>(first),
                                         test.source.begin() + static_cast<int64_t>(last));
-    for (const Translation& t : translator.translate(part)) {
-      system.lines.push_back(t.candidates.front().text);
+    const std::vector<Translation> written = translator.translate(part);
+    for (const Translation& t : written) system.lines.push_back(t.candidates.front().text);
+    if (as_trained != nullptr) {
+      const Agreement found = greedy_agreement(
+          translator, *as_trained, how.format == nn::WeightFormat::bf16, part, written);
+      system.agreement.sentences += found.sentences;
+      system.agreement.same += found.same;
     }
     progress.update(static_cast<int64_t>(last));
   }
@@ -79,9 +90,34 @@ ScoredTexts::Lines stripped(const std::vector<std::string>& lines) {
 
 }  // namespace
 
+namespace {
+
+void say_agreement(const EvalOptions& options, const Agreement& found) {
+  const double share =
+      static_cast<double>(found.same) / static_cast<double>(std::max<int64_t>(1, found.sentences));
+  const char* precision = options.decoding.weights == "bf16" ? "bf16" : "fp32";
+  if (options.json) {
+    const nlohmann::json json = {{"sentences", found.sentences},
+                                 {"same", found.same},
+                                 {"share", share},
+                                 {"weights", options.decoding.weights},
+                                 {"training_precision", precision}};
+    fmt::print("{}\n", json.dump(2));
+  } else {
+    fmt::print("{} of {} sentences ({:.1f} %): decoded with {} weights, the network as in training in "
+               "{} writes the same\n",
+               found.same, found.sentences, 100.0 * share, options.decoding.weights, precision);
+  }
+}
+
+}  // namespace
+
 void evaluate_translation(const EvalOptions& options) {
   const TrainedFiles files = find_trained(options.run);
   const TestSet test = read_test(options, files.run.has_value() ? files.run->pairs : PairConfig());
+  if (options.agreement) {
+    return say_agreement(options, translate_test(options.run, options, test).agreement);
+  }
   ScoredTexts texts;
   std::vector<System> systems = {translate_test(options.run, options, test)};
   texts.names = {options.run};

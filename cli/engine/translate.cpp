@@ -22,7 +22,7 @@ void print_translation(const TranslateOptions& options, int64_t number, const st
       candidates.push_back({{"text", c.text},
                             {"score", c.score},
                             {"log_probability", c.log_probability},
-                            {"tokens", c.tokens}});
+                            {"tokens", c.tokens.size()}});
     }
     const nlohmann::json out = {{"source", line},
                                 {"source_tokens", t.source_tokens},

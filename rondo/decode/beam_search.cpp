@@ -50,9 +50,7 @@ class Search {
     for (int64_t i = 0; i < source.size(0); ++i) {
       Sentence s;
       s.number = i;
-      const double room =
-          options_.max_ratio * lengths[i].item<double>() + static_cast<double>(options_.max_extra);
-      s.limit = std::clamp<int64_t>(static_cast<int64_t>(room), 1, options_.max_length);
+      s.limit = most_tokens(options_, lengths[i].item<int64_t>());
       s.live.resize(static_cast<size_t>(options_.beam));
       sentences_.push_back(std::move(s));
     }
@@ -205,6 +203,12 @@ class Search {
 };
 
 }  // namespace
+
+int64_t most_tokens(const BeamOptions& options, int64_t source_tokens) {
+  const double room =
+      options.max_ratio * static_cast<double>(source_tokens) + static_cast<double>(options.max_extra);
+  return std::clamp<int64_t>(static_cast<int64_t>(room), 1, options.max_length);
+}
 
 std::vector<std::vector<Hypothesis>> beam_search(EncoderDecoder& model, const Tensor& source,
                                                  const BeamMarks& marks,

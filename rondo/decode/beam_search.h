@@ -18,6 +18,8 @@ struct BeamOptions {
   int64_t max_length = 1024;
 };
 
+int64_t most_tokens(const BeamOptions& options, int64_t source_tokens);
+
 // Ids with a meaning of their own.
 struct BeamMarks {
   int64_t begin = 1;

@@ -124,7 +124,7 @@ void Translator::translate_batch(const std::vector<std::vector<int32_t>>& source
       // A translation is one line, whatever the model writes.
       c.text = tokenizers_.target->decode(h.tokens);
       std::replace(c.text.begin(), c.text.end(), '\n', ' ');
-      c.tokens = static_cast<int64_t>(h.tokens.size());
+      c.tokens = h.tokens;
       c.log_probability = h.log_probability;
       c.score = h.score;
       results[which[r]].candidates.push_back(std::move(c));

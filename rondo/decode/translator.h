@@ -21,7 +21,7 @@ struct TranslatorOptions {
 struct Translation {
   struct Candidate {
     std::string text;
-    int64_t tokens = 0;
+    std::vector<int32_t> tokens;  // without marks
     double log_probability = 0;
     double score = 0;
   };
@@ -47,6 +47,9 @@ class Translator {
     bool decoder = false;
   };
   const Folding& folding() const { return folding_; }
+  const BeamMarks& marks() const { return marks_; }
+  const TranslatorOptions& options() const { return options_; }
+  const PairTokenizers& tokenizers() const { return tokenizers_; }
 
  private:
   void choose_folding();

@@ -209,6 +209,17 @@ TEST_F(TranslationVerbs, FoldedAndSmallerWeightsTranslateAlike) {
   EXPECT_GE(equal_lines(translate({"--weights", "bf16"})), 54);
 }
 
+// A trained network leaves few ties: decoding gives the text of the training forward.
+TEST_F(TranslationVerbs, DecodingAgreesWithTheNetworkAsTrained) {
+  const auto agreement = [&](const char* weights) {
+    return rondo_ok({"eval", file("run"), "--agreement", "--weights", weights, "--json"}).json();
+  };
+  EXPECT_EQ(agreement("fp32").at("same"), 60);
+  const auto rounded = agreement("bf16");
+  EXPECT_EQ(rounded.at("training_precision"), "bf16");
+  EXPECT_GE(rounded.at("same"), 57) << rounded;
+}
+
 TEST_F(TranslationVerbs, AnswersBeforeTheInputEndsAndStopsQuietly) {
   const std::string program = std::string(RONDO_BINARY) + " translate " + file("run");
   shell("(echo abc; sleep 30) | timeout 8 " + program + " > " + file("early") + " 2>/dev/null & " +

@@ -47,7 +47,8 @@ TestSet read_test(const EvalOptions& options, const PairConfig& data) {
 
 struct System {
   std::vector<std::string> lines;
-  Agreement agreement;
+  Agreement as_fp32;  // with --agreement: with the network as trained in fp32,
+  Agreement as_bf16;  // and in bf16, where weights are decoded as that
   double seconds = 0;
 };
 
@@ -68,10 +69,10 @@ System translate_test(const std::string& run, const EvalOptions& options, const 
     const std::vector<Translation> written = translator.translate(part);
     for (const Translation& t : written) system.lines.push_back(t.candidates.front().text);
     if (as_trained != nullptr) {
-      const Agreement found = greedy_agreement(
-          translator, *as_trained, how.format == nn::WeightFormat::bf16, part, written);
-      system.agreement.sentences += found.sentences;
-      system.agreement.same += found.same;
+      system.as_fp32 += greedy_agreement(translator, *as_trained, false, part, written);
+      if (how.format == nn::WeightFormat::bf16) {
+        system.as_bf16 += greedy_agreement(translator, *as_trained, true, part, written);
+      }
     }
     progress.update(static_cast<int64_t>(last));
   }
@@ -92,22 +93,21 @@ ScoredTexts::Lines stripped(const std::vector<std::string>& lines) {
 
 namespace {
 
-void say_agreement(const EvalOptions& options, const Agreement& found) {
-  const double share =
-      static_cast<double>(found.same) / static_cast<double>(std::max<int64_t>(1, found.sentences));
-  const char* precision = options.decoding.weights == "bf16" ? "bf16" : "fp32";
-  if (options.json) {
-    const nlohmann::json json = {{"sentences", found.sentences},
-                                 {"same", found.same},
-                                 {"share", share},
-                                 {"weights", options.decoding.weights},
-                                 {"training_precision", precision}};
-    fmt::print("{}\n", json.dump(2));
-  } else {
-    fmt::print("{} of {} sentences ({:.1f} %): decoded with {} weights, the network as in training in "
-               "{} writes the same\n",
-               found.same, found.sentences, 100.0 * share, options.decoding.weights, precision);
-  }
+void say_agreement(const EvalOptions& options, const System& system) {
+  nlohmann::json json = {{"weights", options.decoding.weights}};
+  const auto say = [&](const char* precision, const Agreement& found) {
+    if (found.sentences == 0) return;
+    const double share = static_cast<double>(found.same) / static_cast<double>(found.sentences);
+    json[precision] = {{"sentences", found.sentences}, {"same", found.same}, {"share", share}};
+    if (options.json) return;
+    fmt::print(
+        "{} of {} sentences ({:.1f} %) decoded with {} weights are what the network as in training "
+        "writes in {}\n",
+        found.same, found.sentences, 100.0 * share, options.decoding.weights, precision);
+  };
+  say("fp32", system.as_fp32);
+  say("bf16", system.as_bf16);
+  if (options.json) fmt::print("{}\n", json.dump(2));
 }
 
 }  // namespace
@@ -116,7 +116,7 @@ void evaluate_translation(const EvalOptions& options) {
   const TrainedFiles files = find_trained(options.run);
   const TestSet test = read_test(options, files.run.has_value() ? files.run->pairs : PairConfig());
   if (options.agreement) {
-    return say_agreement(options, translate_test(options.run, options, test).agreement);
+    return say_agreement(options, translate_test(options.run, options, test));
   }
   ScoredTexts texts;
   std::vector<System> systems = {translate_test(options.run, options, test)};

@@ -9,6 +9,12 @@ namespace rondo {
 struct Agreement {
   int64_t sentences = 0;
   int64_t same = 0;  // of which every token is the likeliest one by the forward pass too
+
+  Agreement& operator+=(const Agreement& more) {
+    sentences += more.sentences;
+    same += more.same;
+    return *this;
+  }
 };
 
 // `written` are greedy translations (a beam of 1) of `lines` by `translator`; `as_trained` has the

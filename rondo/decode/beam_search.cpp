@@ -64,16 +64,29 @@ class Search {
   Continuations continuations() {
     const auto rows = static_cast<int64_t>(tokens_.size());
     const Tensor tokens = at::tensor(tokens_, at::kLong).unsqueeze(1);  // [B·n, 1]
-    Tensor logits = model_.decode(tokens, state_, Scope()).squeeze(1);  // [B·n, V]
-    if (banned_.defined()) logits = logits.index_fill(1, banned_, -INFINITY);
-    // Twice the beam: however many of them end, enough go on.
-    const int64_t width = std::min<int64_t>(2 * options_.beam, logits.size(1));
-    const auto [values, indices] = logits.topk(width, 1);
+    const Tensor hidden = model_.decode_rows(tokens, state_, Scope()).squeeze(1);  // [B·n, D]
+    const Tensor logits = model_.head(hidden, Scope());                            // [B·n, V]
+    if (banned_.defined()) logits.index_fill_(1, banned_, -INFINITY);
+    const auto [values, indices] = best_tokens(hidden, logits);
     const Tensor before = at::tensor(scores_, at::kDouble);   // [B·n]
     const Tensor norm = logits.logsumexp(1).to(at::kDouble);  // [B·n]
     const Tensor shift = (before - norm).view({rows, 1});
     const Tensor end = logits.select(1, marks_.end).to(at::kDouble) + shift.squeeze(1);
     return {(values.to(at::kDouble) + shift).contiguous(), indices.contiguous(), end.contiguous()};
+  }
+
+  // Logits and numbers of the best tokens of every row: twice the beam, so that however many of them
+  // end, enough go on. Where the head is rounded a few more are looked at exactly.
+  std::pair<Tensor, Tensor> best_tokens(const Tensor& hidden, const Tensor& logits) const {
+    constexpr int64_t kMore = 4;
+    const bool rounded = model_.head_is_rounded();
+    const int64_t width = std::min<int64_t>(2 * options_.beam, logits.size(1));
+    const int64_t looked_at = std::min(width + (rounded ? kMore : 0), logits.size(1));
+    const auto [values, indices] = logits.topk(looked_at, 1);
+    if (!rounded) return {values, indices};
+    const Tensor exact = model_.exact_logits(hidden, indices).masked_fill(values.isinf(), -INFINITY);
+    const auto [best, places] = exact.topk(width, 1);
+    return {best, indices.gather(1, places)};
   }
 
   // A step of every sentence; what goes on becomes scores_, tokens_ and state_.

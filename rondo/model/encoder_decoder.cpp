@@ -136,10 +136,13 @@ Tensor EncoderDecoder::decode_rows(const Tensor& target, State& state, const Sco
 }
 
 Tensor EncoderDecoder::decode(const Tensor& target, State& state, const Scope& scope) {
-  const Tensor y = decode_rows(target, state, scope);
-  if (head_ != nullptr) return head_->forward(y, scope / "head");
-  return tied_ != nullptr ? tied_->forward(y, scope / "head")
-                          : nn::linear(y, target_embedding_, Tensor(), scope / "head");
+  return head(decode_rows(target, state, scope), scope);
+}
+
+Tensor EncoderDecoder::head(const Tensor& rows, const Scope& scope) const {
+  if (head_ != nullptr) return head_->forward(rows, scope / "head");
+  return tied_ != nullptr ? tied_->forward(rows, scope / "head")
+                          : nn::linear(rows, target_embedding_, Tensor(), scope / "head");
 }
 
 LossSum EncoderDecoder::loss_of_target(const Tensor& target, const Tensor& labels, State& state,
@@ -181,10 +184,20 @@ void EncoderDecoder::convert(nn::WeightFormat format) {
   if (format == nn::WeightFormat::fp32) return;
   encoder_->convert(format);
   decoder_->convert(format);
+  exact_head_ = (head_ != nullptr ? head_->weight() : target_embedding_).detach();
   if (head_ != nullptr) return head_->convert(format);
   // The embedding itself stays as it is: only a few of its rows are read.
   tied_ = std::make_shared<nn::Linear>(target_embedding_.detach().clone(), Tensor());
   tied_->convert(format);
+}
+
+Tensor EncoderDecoder::exact_logits(const Tensor& rows, const Tensor& tokens) const {
+  const Tensor flat = tokens.reshape({-1});
+  const Tensor weights =
+      exact_head_.index_select(0, flat).view({tokens.size(0), tokens.size(1), -1});  // [R, K, D]
+  const Tensor logits = at::bmm(weights, rows.unsqueeze(2)).squeeze(2);              // [R, K]
+  if (head_ == nullptr || !head_->bias().defined()) return logits;
+  return logits + head_->bias().index_select(0, flat).view_as(tokens);
 }
 
 NamedTensors EncoderDecoder::forward(const NamedTensors& inputs, State& /*state*/,

@@ -21,6 +21,9 @@ class EncoderDecoder : public Network {
   // The next target tokens [B, T] → logits [B, T, V]; `state` moves on. Whole, in pieces or token
   // by token: the same result.
   Tensor decode(const Tensor& target, State& state, const Scope& scope);
+  // The same in two steps: what the head reads [B, T, D], and the logits of that.
+  Tensor decode_rows(const Tensor& target, State& state, const Scope& scope);
+  Tensor head(const Tensor& rows, const Scope& scope) const;
 
   // The summed loss of the same pass against labels [B, T], without logits being held. Training.
   LossSum loss_of_target(const Tensor& target, const Tensor& labels, State& state,
@@ -36,14 +39,16 @@ class EncoderDecoder : public Network {
   bool fold_signals();
   void use_folded(bool encoder, bool decoder);
   void convert(nn::WeightFormat format);
+  // After convert() to fewer bits: logits of `tokens` [R, K] alone after rows [R, D], by the head's
+  // weights as they were. The best few tokens are seldom far apart.
+  bool head_is_rounded() const { return exact_head_.defined(); }
+  Tensor exact_logits(const Tensor& rows, const Tensor& tokens) const;
 
   const EncoderDecoderConfig& config() const { return config_; }
 
  private:
   std::shared_ptr<Stack> make_stack(bool decoder) const;
   Tensor embed(const Tensor& table, const Tensor& tokens, int64_t first) const;
-  // What the head reads [B, T, D].
-  Tensor decode_rows(const Tensor& target, State& state, const Scope& scope);
 
   EncoderDecoderConfig config_;
   Tensor source_embedding_;  // [Vs, D]
@@ -52,6 +57,7 @@ class EncoderDecoder : public Network {
   std::shared_ptr<Stack> decoder_;
   std::shared_ptr<nn::Linear> head_;  // null when tied
   std::shared_ptr<nn::Linear> tied_;  // the tied head once converted
+  Tensor exact_head_;                 // [Vt, D]; undefined: the head was not converted
 };
 
 }  // namespace rondo

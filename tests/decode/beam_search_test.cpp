@@ -216,6 +216,30 @@ TEST(BeamSearch, StaysWithinItsLength) {
   }
 }
 
+// Decoding with fewer bits still weighs the best tokens by the weights it was given.
+TEST(BeamSearch, ARoundedHeadKnowsItsExactLogits) {
+  for (const char* style : {"ringformer", "fairseq"}) {
+    for (const nn::WeightFormat format : {nn::WeightFormat::bf16, nn::WeightFormat::int8}) {
+      SCOPED_TRACE(style);
+      EncoderDecoderConfig c = tiny_translator("vanilla", 40);
+      c.style = style;
+      const at::NoGradGuard no_grad;
+      const auto exact = made(c, 5);
+      const auto rounded = made(c, 5);
+      EXPECT_FALSE(exact->head_is_rounded());
+      rounded->convert(format);
+      ASSERT_TRUE(rounded->head_is_rounded());
+      const Tensor rows = at::randn({7, c.width});
+      const Tensor tokens = at::randint(40, {7, 3}, at::kLong);
+      const Tensor want = exact->head(rows, Scope()).gather(1, tokens);
+      const Tensor got = rounded->exact_logits(rows, tokens);
+      EXPECT_LE((got - want).abs().max().item<double>(), 1e-5);
+      EXPECT_GT((rounded->head(rows, Scope()).gather(1, tokens) - want).abs().max().item<double>(),
+                1e-4);
+    }
+  }
+}
+
 TEST(BeamSearch, BannedTokensAreNeverWritten) {
   const auto model = made(tiny_translator("ring", 9), 7);
   BeamMarks marks = marks_of(9);

@@ -12,8 +12,8 @@ constexpr size_t kSentencesAtOnce = 32;
 Tensor padded_rows(const std::vector<std::vector<int64_t>>& rows, int64_t padding) {
   size_t longest = 0;
   for (const auto& row : rows) longest = std::max(longest, row.size());
-  const Tensor table = at::full(
-      {static_cast<int64_t>(rows.size()), static_cast<int64_t>(longest)}, padding, at::kLong);
+  const Tensor table = at::full({static_cast<int64_t>(rows.size()), static_cast<int64_t>(longest)},
+                                padding, at::kLong);
   for (size_t r = 0; r < rows.size(); ++r) {
     std::copy(rows[r].begin(), rows[r].end(), table.data_ptr<int64_t>() + r * longest);
   }

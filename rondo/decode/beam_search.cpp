@@ -63,7 +63,7 @@ class Search {
 
   Continuations continuations() {
     const auto rows = static_cast<int64_t>(tokens_.size());
-    const Tensor tokens = at::tensor(tokens_, at::kLong).unsqueeze(1);  // [B·n, 1]
+    const Tensor tokens = at::tensor(tokens_, at::kLong).unsqueeze(1);             // [B·n, 1]
     const Tensor hidden = model_.decode_rows(tokens, state_, Scope()).squeeze(1);  // [B·n, D]
     const Tensor logits = model_.head(hidden, Scope());                            // [B·n, V]
     if (banned_.defined()) logits.index_fill_(1, banned_, -INFINITY);
@@ -75,8 +75,8 @@ class Search {
     return {(values.to(at::kDouble) + shift).contiguous(), indices.contiguous(), end.contiguous()};
   }
 
-  // Logits and numbers of the best tokens of every row: twice the beam, so that however many of them
-  // end, enough go on. Where the head is rounded a few more are looked at exactly.
+  // Logits and numbers of the best tokens of every row: twice the beam, so that however many of
+  // them end, enough go on. Where the head is rounded a few more are looked at exactly.
   std::pair<Tensor, Tensor> best_tokens(const Tensor& hidden, const Tensor& logits) const {
     constexpr int64_t kMore = 4;
     const bool rounded = model_.head_is_rounded();
@@ -84,7 +84,8 @@ class Search {
     const int64_t looked_at = std::min(width + (rounded ? kMore : 0), logits.size(1));
     const auto [values, indices] = logits.topk(looked_at, 1);
     if (!rounded) return {values, indices};
-    const Tensor exact = model_.exact_logits(hidden, indices).masked_fill(values.isinf(), -INFINITY);
+    const Tensor exact =
+        model_.exact_logits(hidden, indices).masked_fill(values.isinf(), -INFINITY);
     const auto [best, places] = exact.topk(width, 1);
     return {best, indices.gather(1, places)};
   }
@@ -218,8 +219,8 @@ class Search {
 }  // namespace
 
 int64_t most_tokens(const BeamOptions& options, int64_t source_tokens) {
-  const double room =
-      options.max_ratio * static_cast<double>(source_tokens) + static_cast<double>(options.max_extra);
+  const double room = options.max_ratio * static_cast<double>(source_tokens) +
+                      static_cast<double>(options.max_extra);
   return std::clamp<int64_t>(static_cast<int64_t>(room), 1, options.max_length);
 }
 

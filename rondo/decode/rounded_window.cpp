@@ -14,8 +14,7 @@ RoundedWindow::RoundedWindow(int64_t levels, int64_t heads, int64_t window, int6
     : heads_(heads), window_(window), head_width_(head_width) {
   const auto numbers = static_cast<size_t>(heads * 2 * window * head_width);
   for (int64_t i = 0; i < 2 * levels; ++i) {
-    buffers_.push_back(
-        static_cast<kernels::Bf16*>(arena_.take(numbers * sizeof(kernels::Bf16))));
+    buffers_.push_back(static_cast<kernels::Bf16*>(arena_.take(numbers * sizeof(kernels::Bf16))));
   }
 }
 

@@ -55,8 +55,8 @@ StepLoop::StepLoop(std::shared_ptr<const StepWeights> weights, int threads)
     for (Row& row : own.inputs) row = padded_row(widest);
   }
   if (weights_->head().format != kernels::PackedFormat::fp32) {
-    rounded_ = std::make_unique<RoundedWindow>(
-        static_cast<int64_t>(weights_->levels().size()), c.heads, c.time.window, c.head_width);
+    rounded_ = std::make_unique<RoundedWindow>(static_cast<int64_t>(weights_->levels().size()),
+                                               c.heads, c.time.window, c.head_width);
   }
   views_.resize(weights_->levels().size());
   position_code_.resize(weights_->rates().size());
@@ -189,7 +189,8 @@ void StepLoop::attend_window(size_t number, int64_t head, const Number* keys, co
   const int64_t d = c.head_width;
   const int64_t seen = c.time.window + (c.time.attend_self ? 1 : 0);
   // Keys from before the document stand for nothing where they are masked.
-  const int64_t hidden = c.time.mask_empty_cache ? std::max<int64_t>(0, c.time.window - behind_) : 0;
+  const int64_t hidden =
+      c.time.mask_empty_cache ? std::max<int64_t>(0, c.time.window - behind_) : 0;
   kernels::OneQuery<Number> query;
   query.q = q_.data() + head * d;
   query.keys = keys + (phase_ + hidden) * d;

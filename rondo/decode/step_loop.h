@@ -1,8 +1,8 @@
 // One token at a time by our own loop: what LanguageModel::step() computes for one row, without
 // torch, with buffers made once and weights packed once (step_weights.h). Everything that weighs is
 // shared out between threads, and what is cheap each thread does for itself, so that they need to
-// meet only four times a level. The result does not depend on the number of threads. With weights in
-// fewer bits than 32 keys and values are read in bf16.
+// meet only four times a level. The result does not depend on the number of threads. With weights
+// in fewer bits than 32 keys and values are read in bf16.
 #pragma once
 
 #include "rondo/decode/rounded_window.h"

@@ -52,6 +52,10 @@ bool multiply(const Product& p, const Part& part, const float* a, const float* b
                     c + part.row * p.n + part.column, p.n) == dnnl_success;
 }
 
+bool multiply(const Product& p, const Part& part, const float* a, const uint16_t* b, float* c) {
+  return widened_gemm(p, part, a, b, c);
+}
+
 // Without instructions for it oneDNN's bf16 takes twice as long as fp32, or is not there at all.
 bool multiply(const Product& p, const Part& part, const uint16_t* a, const uint16_t* b, float* c) {
   static const bool in_hardware = cpu_bf16().vectors;
@@ -85,8 +89,8 @@ void add_bias(const Product& p, const Part& part, float* c) {
   }
 }
 
-template <class Number>
-bool multiply_part(const Product& p, const Part& part, const Number* a, const Number* b, float* c) {
+template <class Left, class Right>
+bool multiply_part(const Product& p, const Part& part, const Left* a, const Right* b, float* c) {
   if (!multiply(p, part, a, b, c)) return false;
   add_bias(p, part, c);
   return true;
@@ -119,8 +123,8 @@ Cut cut_of(const Product& p) {
   return p.n > p.m && p.n / threads >= few ? Cut{0, share(p.n, 48)} : Cut{};
 }
 
-template <class Number>
-void multiply_cut(const Product& p, const Number* a, const Number* b, float* c) {
+template <class Left, class Right>
+void multiply_cut(const Product& p, const Left* a, const Right* b, float* c) {
   const Cut cut = cut_of(p);
   bool failed = false;
   if (cut.rows == 0 && cut.columns == 0) {
@@ -167,10 +171,16 @@ void gemm(const Product& p, const float* a, const float* b, float* c) { multiply
 void gemm(const Product& p, const uint16_t* a, const uint16_t* b, float* c) {
   multiply_cut(p, a, b, c);
 }
+void gemm(const Product& p, const float* a, const uint16_t* b, float* c) {
+  multiply_cut(p, a, b, c);
+}
 #else
 bool has_gemm() { return false; }
 void gemm(const Product& /*p*/, const float* /*a*/, const float* /*b*/, float* /*c*/) { refuse(); }
 void gemm(const Product& /*p*/, const uint16_t* /*a*/, const uint16_t* /*b*/, float* /*c*/) {
+  refuse();
+}
+void gemm(const Product& /*p*/, const float* /*a*/, const uint16_t* /*b*/, float* /*c*/) {
   refuse();
 }
 #endif

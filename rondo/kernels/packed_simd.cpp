@@ -168,7 +168,8 @@ HWY_INLINE void values_of(const OneQuery<Number>& a, const float* p, int64_t c, 
   for (int64_t n = 0; n < Vectors; ++n) {
     Floats sum = hn::Add(sums[n][0], sums[n][1]);
     if (j < a.count) {
-      sum = hn::MulAdd(hn::Set(d, p[j]), load_floats(a.values + j * a.stride + c + n * kLanes), sum);
+      sum =
+          hn::MulAdd(hn::Set(d, p[j]), load_floats(a.values + j * a.stride + c + n * kLanes), sum);
     }
     hn::StoreU(hn::Mul(sum, hn::Set(d, factor)), d, out + c + n * kLanes);
   }

@@ -23,37 +23,41 @@ void widen_row(const uint16_t* __restrict from, uint32_t* __restrict to, int64_t
   for (int64_t i = 0; i < count; ++i) to[i] = static_cast<uint32_t>(from[i]) << 16U;
 }
 
-// A block of a matrix as it lies in memory.
+// A block of a matrix in fp32, as it lies in memory.
 struct Block {
-  int64_t rows = 0;
-  int64_t columns = 0;
-  std::vector<uint32_t> bits;  // of floats, [rows, columns]
-
-  void widen(const uint16_t* from, int64_t step, int64_t new_rows, int64_t new_columns) {
-    rows = new_rows;
-    columns = new_columns;
-    bits.resize(static_cast<size_t>(rows * columns));
-    for (int64_t r = 0; r < rows; ++r) {
-      widen_row(from + r * step, bits.data() + r * columns, columns);
-    }
-  }
-  const float* numbers() const { return reinterpret_cast<const float*>(bits.data()); }
+  const float* numbers = nullptr;
+  int64_t step = 0;            // from one row to the next
+  std::vector<uint32_t> room;  // bits of numbers that were widened
 };
 
-// Entries [row, row + rows) by [column, column + columns) of op(x), which lies with `step` numbers
-// between rows.
-void widen_operand(const uint16_t* x, bool transposed, int64_t step, Part place, Block& to) {
+void take_block(const uint16_t* from, int64_t step, int64_t rows, int64_t columns, Block& to) {
+  to.room.resize(static_cast<size_t>(rows * columns));
+  for (int64_t r = 0; r < rows; ++r) {
+    widen_row(from + r * step, to.room.data() + r * columns, columns);
+  }
+  to.numbers = reinterpret_cast<const float*>(to.room.data());
+  to.step = columns;
+}
+
+void take_block(const float* from, int64_t step, int64_t /*rows*/, int64_t /*columns*/, Block& to) {
+  to.numbers = from;
+  to.step = step;
+}
+
+// The given part of op(x), which lies with `step` numbers between rows.
+template <class Number>
+void take_operand(const Number* x, bool transposed, int64_t step, Part place, Block& to) {
   if (transposed) {
-    to.widen(x + place.column * step + place.row, step, place.n, place.m);
+    take_block(x + place.column * step + place.row, step, place.n, place.m, to);
   } else {
-    to.widen(x + place.row * step + place.column, step, place.m, place.n);
+    take_block(x + place.row * step + place.column, step, place.m, place.n, to);
   }
 }
 
 }  // namespace
 
-bool widened_gemm(const Product& p, const Part& part, const uint16_t* a, const uint16_t* b,
-                  float* c) {
+template <class Left>
+bool widened_gemm(const Product& p, const Part& part, const Left* a, const uint16_t* b, float* c) {
   thread_local Block left;  // used again by the next product
   thread_local Block right;
   const int64_t a_step = p.transpose_a ? p.m : p.k;
@@ -64,20 +68,23 @@ bool widened_gemm(const Product& p, const Part& part, const uint16_t* a, const u
     const int64_t n = std::min(kBlockColumns, last_column - column);
     for (int64_t depth = 0; depth < p.k; depth += kBlockDepth) {
       const int64_t k = std::min(kBlockDepth, p.k - depth);
-      widen_operand(b, p.transpose_b, b_step, {depth, column, k, n}, right);
+      take_operand(b, p.transpose_b, b_step, {depth, column, k, n}, right);
       const float beta = depth == 0 ? p.beta : 1.0F;
       for (int64_t row = part.row; row < last_row; row += kBlockRows) {
         const int64_t m = std::min(kBlockRows, last_row - row);
-        widen_operand(a, p.transpose_a, a_step, {row, depth, m, k}, left);
+        take_operand(a, p.transpose_a, a_step, {row, depth, m, k}, left);
         const auto status = dnnl_sgemm(p.transpose_a ? 'T' : 'N', p.transpose_b ? 'T' : 'N', m, n,
-                                       k, p.alpha, left.numbers(), left.columns, right.numbers(),
-                                       right.columns, beta, c + row * p.n + column, p.n);
+                                       k, p.alpha, left.numbers, left.step, right.numbers,
+                                       right.step, beta, c + row * p.n + column, p.n);
         if (status != dnnl_success) return false;
       }
     }
   }
   return true;
 }
+
+template bool widened_gemm(const Product&, const Part&, const float*, const uint16_t*, float*);
+template bool widened_gemm(const Product&, const Part&, const uint16_t*, const uint16_t*, float*);
 
 }  // namespace rondo::kernels
 #endif

@@ -21,7 +21,8 @@ using torch::autograd::variable_list;
 
 const Bf16* bf16_of(const Tensor& t) { return static_cast<const Bf16*>(t.data_ptr()); }
 
-// a · op(b) → [m, n]; a and b of one type, contiguous. `out` is added to if it is defined.
+// a · op(b) → [m, n]; contiguous, of one type or b alone in bf16. `out` is added to if it is
+// defined.
 Tensor product(const Tensor& a, const Tensor& b, bool transpose_b, const Tensor& out = {},
                const Tensor& bias = {}) {
   kernels::Product p;
@@ -37,9 +38,11 @@ Tensor product(const Tensor& a, const Tensor& b, bool transpose_b, const Tensor&
     if (!out.defined()) c.zero_();
     return bias.defined() ? c.add_(bias) : c;
   }
+  const auto bits = [](const Tensor& t) { return static_cast<const uint16_t*>(t.data_ptr()); };
   if (a.scalar_type() == at::kBFloat16) {
-    kernels::gemm(p, static_cast<const uint16_t*>(a.data_ptr()),
-                  static_cast<const uint16_t*>(b.data_ptr()), c.data_ptr<float>());
+    kernels::gemm(p, bits(a), bits(b), c.data_ptr<float>());
+  } else if (b.scalar_type() == at::kBFloat16) {
+    kernels::gemm(p, a.data_ptr<float>(), bits(b), c.data_ptr<float>());
   } else {
     kernels::gemm(p, a.data_ptr<float>(), b.data_ptr<float>(), c.data_ptr<float>());
   }
@@ -300,6 +303,15 @@ class FusedLinears : public torch::autograd::Function<FusedLinears> {
   }
 };
 
+// Whether bf16 is only how weights are kept: without instructions for it, inputs of inference need
+// not be rounded too.
+bool only_weights_are_bf16(const std::vector<LinearMap>& maps) {
+  return !branches_in_bf16() && !cpu_has_bf16() &&
+         std::all_of(maps.begin(), maps.end(), [](const LinearMap& map) {
+           return map.weight.scalar_type() == at::kBFloat16 && !map.up.defined();
+         });
+}
+
 bool is_plain(const Tensor& t) {
   return t.device().is_cpu() && (t.scalar_type() == at::kFloat || t.scalar_type() == at::kBFloat16);
 }
@@ -318,8 +330,8 @@ std::vector<Tensor> fused_linears(const Tensor& x, const std::vector<LinearMap>&
   if (bf16 && result == Result::branch && branches_in_bf16()) types.result = at::kBFloat16;
   const MapParameters parameters(maps);
   if ((!x.requires_grad() && !parameters.learn()) || !at::GradMode::is_enabled()) {
-    return run_maps(x, rows(x, types.factor), factor_weights(maps, types.factor), maps,
-                    types.result);
+    const at::ScalarType input = only_weights_are_bf16(maps) ? at::kFloat : types.factor;
+    return run_maps(x, rows(x, input), factor_weights(maps, types.factor), maps, types.result);
   }
   return FusedLinears::apply(x, at::TensorList(parameters.defined), parameters.places, maps, types);
 }

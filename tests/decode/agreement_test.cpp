@@ -27,8 +27,8 @@ std::shared_ptr<EncoderDecoder> drawn_translator(uint64_t seed) {
 
 TEST(GreedyAgreement, HoldsForTheSameWeightsAlone) {
   const std::shared_ptr<const Tokenizer> bytes = make_tokenizer("bytes");
-  const std::vector<std::string> lines = {"a theme",  "comes back", "", "each time changed",
-                                          "a little", "until it ends"};
+  const std::vector<std::string> lines = {"a theme",           "comes back", "",
+                                          "each time changed", "a little",   "until it ends"};
   for (const nn::WeightFormat format : {nn::WeightFormat::fp32, nn::WeightFormat::bf16}) {
     for (const SignalMode signals : {SignalMode::folded, SignalMode::apart}) {
       at::manual_seed(3);

@@ -90,8 +90,8 @@ Tensor SelfAttention::forward(const MixingInput& in, Call& call, const Scope& sc
   Tensor permutation;
   if (slice.permute && !u.is_meta()) {
     permutation = call.permutations->next(u.size(1));
-    u = u.index_select(1, permutation);
-    if (in.signals.query != nullptr) x = x.index_select(1, permutation);
+    u = permute_tokens(u, permutation);
+    if (in.signals.query != nullptr) x = permute_tokens(x, permutation);
   }
   auto [q, k, v, unused] = projections_->heads_of(u, x, in.signals, scope);  // [B, H, T, d]
   if (call.state != nullptr) extend(k, v, in.level, *call.state);
@@ -106,7 +106,7 @@ Tensor SelfAttention::forward(const MixingInput& in, Call& call, const Scope& sc
   Tensor y = nn::attend(slice_groups(q, in.groups), slice_groups(k, in.groups),
                         slice_groups(v, in.groups), how, is_training(), scope);
   y = nn::merge_heads(join_groups(y, in.groups));  // [B, T, H·d]
-  if (slice.invert && permutation.defined()) y = y.index_select(1, invert(permutation));
+  if (slice.invert && permutation.defined()) y = permute_tokens(y, invert(permutation));
   return projections_->output(y, scope);
 }
 

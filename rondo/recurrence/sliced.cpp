@@ -2,6 +2,7 @@
 #include "rondo/recurrence/sliced.h"
 
 #include <fmt/format.h>
+#include <torch/csrc/autograd/custom_function.h>
 
 #include "rondo/base/error.h"
 #include "rondo/nn/module.h"
@@ -27,6 +28,21 @@ Tensor checked_permutation(const Tensor& given, int64_t tokens, int64_t use) {
   return given;
 }
 
+class PermuteTokens : public torch::autograd::Function<PermuteTokens> {
+ public:
+  static Tensor forward(torch::autograd::AutogradContext* context, const Tensor& x,
+                        const Tensor& permutation) {
+    context->save_for_backward({permutation});
+    return x.index_select(1, permutation);
+  }
+  static torch::autograd::variable_list backward(
+      torch::autograd::AutogradContext* context,
+      const torch::autograd::variable_list& gradients) {
+    const Tensor back = invert(context->get_saved_variables()[0]);
+    return {permute_tokens(gradients[0], back), Tensor()};
+  }
+};
+
 }  // namespace
 
 Tensor Permutations::next(int64_t tokens) {
@@ -48,6 +64,10 @@ Tensor Permutations::next(int64_t tokens) {
 Tensor invert(const Tensor& permutation) {
   return at::empty_like(permutation)
       .scatter_(0, permutation, at::arange(permutation.size(0), at::kLong));
+}
+
+Tensor permute_tokens(const Tensor& x, const Tensor& permutation) {
+  return PermuteTokens::apply(x, permutation);
 }
 
 SlicePlan slice_plan(const std::string& mode, int64_t loop, int64_t groups) {

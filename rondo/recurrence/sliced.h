@@ -29,6 +29,9 @@ class Permutations {
 
 // The inverse: inverse[permutation[i]] = i.
 Tensor invert(const Tensor& permutation);
+// Tokens of x [B, N, D] in that order. Backwards they are put back, where torch would add each to a
+// place of zeros, one after the other.
+Tensor permute_tokens(const Tensor& x, const Tensor& permutation);
 
 // Whether a level permutes, and undoes it, by mode ("P", "P+I", "P+I-L"): the first loop never
 // permutes; P+I-L leaves a single group alone; P never undoes.

@@ -42,19 +42,19 @@ Translator::Translator(std::shared_ptr<EncoderDecoder> model, PairTokenizers tok
   model_->eval();
   folding_.possible = options_.signals != SignalMode::apart && model_->fold_signals();
   model_->convert(options_.format);
-  choose_folding();
+  folding_.encoder = folding_.decoder = folding_.possible;
+  if (folding_.possible) model_->use_folded(true, true);
+  // Rounded weights round differently folded and apart: what is written must not hang on a clock.
+  to_be_timed_ = folding_.possible && options_.signals == SignalMode::fastest &&
+                 options_.format == nn::WeightFormat::fp32;
 }
 
-void Translator::choose_folding() {
-  if (!folding_.possible) return;
-  if (options_.signals == SignalMode::folded) {
-    folding_.encoder = folding_.decoder = true;
-  } else {
-    const at::NoGradGuard no_grad;
-    folding_.encoder = time_encoder(true) < time_encoder(false);
-    folding_.decoder = time_decoder(true) < time_decoder(false);
-  }
+void Translator::time_signals() {
+  const at::NoGradGuard no_grad;
+  folding_.encoder = time_encoder(true) < time_encoder(false);
+  folding_.decoder = time_decoder(true) < time_decoder(false);
   model_->use_folded(folding_.encoder, folding_.decoder);
+  to_be_timed_ = false;
 }
 
 double Translator::time_encoder(bool folded) {
@@ -96,6 +96,7 @@ std::vector<Translation> Translator::translate(const std::vector<std::string>& l
   std::stable_sort(order.begin(), order.end(),
                    [&](size_t a, size_t b) { return sources[a].size() < sources[b].size(); });
   const auto batch = static_cast<size_t>(options_.batch);
+  if (to_be_timed_ && order.size() > batch) time_signals();
   for (size_t first = 0; first < order.size(); first += batch) {
     const size_t last = std::min(order.size(), first + batch);
     translate_batch(

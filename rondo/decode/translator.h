@@ -34,7 +34,8 @@ struct Translation {
 class Translator {
  public:
   // Takes the model over: its weights are converted as the options say. With SignalMode::fastest
-  // both ways are timed on a batch as large as those to come, encoder and decoder apart.
+  // signals are folded; if weights stay fp32 and there is more than a batch to translate, both ways
+  // are timed once on such a batch, encoder and decoder apart.
   Translator(std::shared_ptr<EncoderDecoder> model, PairTokenizers tokenizers,
              const TranslatorOptions& options);
 
@@ -52,7 +53,7 @@ class Translator {
   const PairTokenizers& tokenizers() const { return tokenizers_; }
 
  private:
-  void choose_folding();
+  void time_signals();
   double time_encoder(bool folded);
   double time_decoder(bool folded);
   void translate_batch(const std::vector<std::vector<int32_t>>& sources,
@@ -63,6 +64,7 @@ class Translator {
   TranslatorOptions options_;
   BeamMarks marks_;
   Folding folding_;
+  bool to_be_timed_ = false;
 };
 
 }  // namespace rondo

@@ -35,9 +35,8 @@ class PermuteTokens : public torch::autograd::Function<PermuteTokens> {
     context->save_for_backward({permutation});
     return x.index_select(1, permutation);
   }
-  static torch::autograd::variable_list backward(
-      torch::autograd::AutogradContext* context,
-      const torch::autograd::variable_list& gradients) {
+  static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context,
+                                                 const torch::autograd::variable_list& gradients) {
     const Tensor back = invert(context->get_saved_variables()[0]);
     return {permute_tokens(gradients[0], back), Tensor()};
   }

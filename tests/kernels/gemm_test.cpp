@@ -13,6 +13,19 @@
 namespace rondo {
 namespace {
 
+// One of four ways in which operands may lie.
+kernels::Product product_of(const int64_t (&size)[3], int which) {
+  kernels::Product p;
+  p.transpose_a = which % 2 == 1;
+  p.transpose_b = which / 2 == 1;
+  p.m = size[0];
+  p.n = size[1];
+  p.k = size[2];
+  p.alpha = 0.5F;
+  p.beta = which == 2 ? 0.0F : 1.5F;
+  return p;
+}
+
 Tensor stored(const Tensor& operand, bool transposed) {
   return transposed ? operand.t().contiguous() : operand;
 }
@@ -44,14 +57,7 @@ TEST(Gemm, EqualsPlainProductsHoweverItIsCut) {
     at::set_num_threads(team);
     for (const auto& size : sizes) {
       for (int which = 0; which < 4; ++which) {
-        kernels::Product p;
-        p.transpose_a = which % 2 == 1;
-        p.transpose_b = which / 2 == 1;
-        p.m = size[0];
-        p.n = size[1];
-        p.k = size[2];
-        p.alpha = 0.5F;
-        p.beta = which == 2 ? 0.0F : 1.5F;
+        const kernels::Product p = product_of(size, which);
         expect_product(p, /*biased=*/which > 0,
                        std::to_string(p.m) + " x " + std::to_string(p.n) + " x " +
                            std::to_string(p.k) + ", way " + std::to_string(which) + ", " +
@@ -71,14 +77,7 @@ TEST(Gemm, OfBf16EqualsProductsOfTheSameNumbers) {
   const int64_t sizes[][3] = {{1, 1, 1}, {300, 517, 65}, {3, 700, 1100}, {259, 31, 513}};
   for (const auto& size : sizes) {
     for (int which = 0; which < 4; ++which) {
-      kernels::Product p;
-      p.transpose_a = which % 2 == 1;
-      p.transpose_b = which / 2 == 1;
-      p.m = size[0];
-      p.n = size[1];
-      p.k = size[2];
-      p.alpha = 0.5F;
-      p.beta = which == 2 ? 0.0F : 1.5F;
+      const kernels::Product p = product_of(size, which);
       SCOPED_TRACE(std::to_string(p.m) + " x " + std::to_string(p.n) + ", way " +
                    std::to_string(which));
       const Tensor a = at::randn({p.m, p.k}).to(at::kBFloat16);

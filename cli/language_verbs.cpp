@@ -69,7 +69,8 @@ void add_eval(CLI::App& app) {
   add_computing(verb, o.compute);
   verb->add_flag("--json", o.json, "print JSON");
   verb->callback([options] {
-    check_trained(options->run, "");
+    const bool translates = options->agreement || !options->against.empty();
+    check_trained(options->run, translates ? "translation" : "");
     if (!options->against.empty()) check_trained(options->against, "translation");
     run_engine("rondo_engine_eval", *options);
   });

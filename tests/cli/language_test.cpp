@@ -119,6 +119,7 @@ TEST_F(LanguageVerbs, EvalPrintsATableForPeople) {
   expect_refusal(eval({}), ExitCode::usage, "names no test data");
   expect_refusal(eval({"--data", t.file("nowhere")}), ExitCode::io, "nowhere");
   expect_refusal(eval({"--split", "dev"}), ExitCode::usage, "--split");
+  expect_refusal(eval({"--agreement"}), ExitCode::bad_input, "translation");
 }
 
 TEST_F(LanguageVerbs, EvalGoesOnFromAState) {

@@ -56,7 +56,8 @@ bool multiply(const Product& p, const Part& part, const float* a, const uint16_t
   return widened_gemm(p, part, a, b, c);
 }
 
-// Without instructions for it oneDNN's bf16 takes twice as long as fp32, or is not there at all.
+// Without instructions for it oneDNN's bf16 takes five times as long as fp32 (AVX-512), or is not
+// there at all (AVX2).
 bool multiply(const Product& p, const Part& part, const uint16_t* a, const uint16_t* b, float* c) {
   static const bool in_hardware = cpu_bf16().vectors;
   if (!in_hardware) return widened_gemm(p, part, a, b, c);

@@ -89,10 +89,6 @@ ScoredTexts::Lines stripped(const std::vector<std::string>& lines) {
   return views;
 }
 
-}  // namespace
-
-namespace {
-
 void say_agreement(const EvalOptions& options, const System& system) {
   nlohmann::json json = {{"weights", options.decoding.weights}};
   const auto say = [&](const char* precision, const Agreement& found) {

@@ -1,6 +1,5 @@
-// Keys and values of the window in bf16, beside those in fp32 that a state is made of: for a token
-// they weigh as much as the weights, and whoever reads weights in fewer bits reads these too. No
-// torch here.
+// Keys and values of the window in bf16, beside those in fp32 that a state is made of: every token
+// reads all of them as it reads the weights, and as few bits should do. No torch here.
 #pragma once
 
 #include "rondo/kernels/packed.h"

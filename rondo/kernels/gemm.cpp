@@ -56,7 +56,7 @@ bool multiply(const Product& p, const Part& part, const float* a, const uint16_t
   return widened_gemm(p, part, a, b, c);
 }
 
-// Without instructions for it oneDNN's bf16 takes five times as long as fp32 (AVX-512), or is not
+// Without instructions for it oneDNN's bf16 is several times slower than fp32 (AVX-512), or not
 // there at all (AVX2).
 bool multiply(const Product& p, const Part& part, const uint16_t* a, const uint16_t* b, float* c) {
   static const bool in_hardware = cpu_bf16().vectors;

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "rondo/base/random.h"
+#include "rondo/kernels/packed.h"
 
 namespace rondo {
 
@@ -27,7 +28,7 @@ void Sampler::penalise(std::vector<float>& logits) const {
 int64_t Sampler::sample(std::vector<float>& logits, uint64_t number) {
   penalise(logits);
   if (options_.temperature <= 0.0) {
-    const auto best = std::max_element(logits.begin(), logits.end()) - logits.begin();
+    const int64_t best = kernels::largest_one(logits.data(), static_cast<int64_t>(logits.size()));
     remember(best);
     return best;
   }

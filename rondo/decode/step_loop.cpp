@@ -41,7 +41,7 @@ StepLoop::StepLoop(std::shared_ptr<const StepWeights> weights, int threads)
   }
   const int64_t widest = std::max({c.width, inner, hidden});
   x_ = padded_row(c.width);
-  for (Row* row : {&q_, &k_, &v_, &state_q_}) *row = padded_row(inner);
+  for (Row* row : {&q_, &k_, &v_, &state_q_}) *row = padded_row(inner + 1);  // an even width of q
   heads_ = padded_row(2 * inner);
   hidden_ = padded_row(hidden);
   y_ = padded_row(c.width);
@@ -50,7 +50,7 @@ StepLoop::StepLoop(std::shared_ptr<const StepWeights> weights, int threads)
   for (Own& own : own_) {
     own.u = padded_row(c.width);
     own.low = padded_row(low);
-    own.scores = padded_row(std::max(c.time.window + 1, c.time.states));
+    own.scores = padded_row(std::max(c.time.window + 1, c.time.states) + kernels::kRoundedScores);
     for (Row& row : own.signals) row = padded_row(widest);
     for (Row& row : own.inputs) row = padded_row(widest);
   }
@@ -100,6 +100,7 @@ const float* StepLoop::step(int64_t token, StepCaches& caches) {
 
 // At a block's begin the buffers have moved.
 void StepLoop::round_window(const StepCaches& caches) {
+  if (!rounded_is_old_ && rounded_->move()) return;
   for (size_t i = 0; i < views_.size(); ++i) {
     rounded_->fill(i, views_[i].keys, views_[i].values,
                    weights_->config().time.window + caches.phase);
@@ -173,34 +174,38 @@ void StepLoop::attend_head(size_t number, int64_t head, Own& own) {
   const int64_t place = c.time.window + phase_;
   std::copy_n(k, d, view.keys + (row + place) * d);
   std::copy_n(v, d, view.values + (row + place) * d);
-  if (rounded_ == nullptr) {
-    attend_window(number, head, view.keys + row * d, view.values + row * d, own);
-  } else {
-    rounded_->put(number, head, place, k, v);
-    attend_window(number, head, rounded_->keys(number, head), rounded_->values(number, head), own);
-  }
+  if (rounded_ != nullptr) rounded_->put(number, head, place, k, v);
+  attend_window(number, head, own);
 }
 
-// `keys` and `values` of the head, [2W, d].
-template <class Number>
-void StepLoop::attend_window(size_t number, int64_t head, const Number* keys, const Number* values,
-                             Own& own) {
+void StepLoop::attend_window(size_t number, int64_t head, Own& own) {
   const LanguageModelConfig& c = weights_->config();
+  const View& view = views_[number];
   const int64_t d = c.head_width;
   const int64_t seen = c.time.window + (c.time.attend_self ? 1 : 0);
   // Keys from before the document stand for nothing where they are masked.
   const int64_t hidden =
       c.time.mask_empty_cache ? std::max<int64_t>(0, c.time.window - behind_) : 0;
-  kernels::OneQuery<Number> query;
-  query.q = q_.data() + head * d;
-  query.keys = keys + (phase_ + hidden) * d;
-  query.values = values + (phase_ + hidden) * d;
+  const auto ask = [&](auto query) {
+    query.q = q_.data() + head * d;
+    query.count = seen - hidden;
+    query.scale = weights_->levels()[number].mixing->scale[head];
+    query.bias = view.bias + head * seen + hidden;
+    kernels::attend_one(query, own.scores.data(), heads_.data() + head * d);
+  };
+  if (rounded_ != nullptr) {
+    kernels::RoundedQuery query;
+    query.head = rounded_->at(number, head);
+    query.first = phase_ + hidden;
+    return ask(query);
+  }
+  const int64_t first = (head * 2 * c.time.window + phase_ + hidden) * d;
+  kernels::OneQuery query;
+  query.keys = view.keys + first;
+  query.values = view.values + first;
   query.stride = d;
-  query.count = seen - hidden;
   query.width = d;
-  query.scale = weights_->levels()[number].mixing->scale[head];
-  query.bias = views_[number].bias + head * seen + hidden;
-  kernels::attend_one(query, own.scores.data(), heads_.data() + head * d);
+  ask(query);
 }
 
 void StepLoop::attend_states(const StepLevel& level, const View& view, int64_t head, Own& own) {
@@ -208,7 +213,7 @@ void StepLoop::attend_states(const StepLevel& level, const View& view, int64_t h
   const int64_t d = c.head_width;
   float* q = state_q_.data() + head * d;
   kernels::normalise_one(q, d, kHeadEpsilon);
-  kernels::OneQuery<float> query;
+  kernels::OneQuery query;
   query.q = q;
   query.keys = view.state_keys + head * view.state_head;
   query.values = view.state_values + head * view.state_head;

@@ -48,9 +48,7 @@ class StepLoop {
   void play_mixing(size_t number, int member);
   void play_feed(const StepFeedPlace& place, int member);
   void attend_head(size_t number, int64_t head, Own& own);
-  template <class Number>
-  void attend_window(size_t number, int64_t head, const Number* keys, const Number* values,
-                     Own& own);
+  void attend_window(size_t number, int64_t head, Own& own);
   void attend_states(const StepLevel& level, const View& view, int64_t head, Own& own);
   void add_static_code(const StepLevel& level, int member);
   void head(int member);

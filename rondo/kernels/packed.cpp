@@ -9,7 +9,7 @@
 #include <new>
 
 #include "rondo/kernels/int8.h"
-#include "rondo/kernels/vector_math.h"
+#include "rondo/kernels/short_bf16.h"
 
 namespace rondo::kernels {
 namespace {
@@ -18,21 +18,41 @@ constexpr size_t kHugePage = size_t{2} << 20;
 constexpr size_t kChunk = 2 * kHugePage;
 constexpr size_t kCacheLine = 64;
 
-size_t format_bytes(PackedFormat format) {
-  if (format == PackedFormat::fp32) return sizeof(float);
-  return format == PackedFormat::bf16 ? sizeof(uint16_t) : sizeof(int8_t);
+// The bits of a number.
+size_t format_bits(PackedFormat format) {
+  if (format == PackedFormat::fp32) return 32;
+  return format == PackedFormat::bf16 ? 32 * kShortWords / kShortColumns : 8;
 }
 
-// Calls put(place, row, column) for every number of w in the order of panels; `pair` columns of a
-// row stand together.
+// Calls put(place, row, column) for every number of w in the order of panels.
 template <class Put>
-void for_each_place(const PackedMatrix& m, int64_t pair, const Put& put) {
+void for_each_place(const PackedMatrix& m, const Put& put) {
   for (int64_t o = 0; o < m.out; ++o) {
     const int64_t panel = o / kPanel * m.columns() * kPanel;
-    for (int64_t i = 0; i < m.in; ++i) {
-      put(panel + (i / pair * kPanel + o % kPanel) * pair + i % pair, o, i);
+    for (int64_t i = 0; i < m.in; ++i) put(panel + i * kPanel + o % kPanel, o, i);
+  }
+}
+
+void pack_bf16(const float* w, const PackedMatrix& m, uint32_t* to, float* scale) {
+  std::vector<float> row(static_cast<size_t>(m.columns()));  // zeros at the end
+  for (int64_t o = 0; o < m.out; ++o) {
+    std::copy_n(w + o * m.in, m.in, row.begin());
+    scale[o] = short_scale(row.data(), m.in);
+    const int64_t groups = m.columns() / kShortColumns;
+    uint32_t* words = to + o / kPanel * groups * kShortWords * kPanel + o % kPanel;
+    for (int64_t g = 0; g < groups; ++g) {
+      pack_short(row.data() + g * kShortColumns, scale[o], words + g * kShortWords * kPanel,
+                 kPanel);
     }
   }
+}
+
+void pack_int8(const float* w, const PackedMatrix& m, int8_t* to, float* scale) {
+  const Int8Matrix rows = quantize_rows(w, m.out, m.in, Int8Products::plain);  // [out, step]
+  for_each_place(m, [&](int64_t place, int64_t o, int64_t i) {
+    to[place] = rows.q[static_cast<size_t>(o * rows.step + i)];
+  });
+  std::copy_n(rows.scale.begin(), m.out, scale);
 }
 
 }  // namespace
@@ -58,9 +78,9 @@ void* PageArena::take(size_t bytes) {
 }
 
 size_t PackedMatrix::bytes() const {
-  const auto numbers = static_cast<size_t>(panels() * kPanel * columns());
-  return numbers * format_bytes(format) +
-         (scale != nullptr ? sizeof(float) * panels() * kPanel : 0);
+  const auto rows = static_cast<size_t>(panels() * kPanel);
+  return rows * static_cast<size_t>(columns()) * format_bits(format) / 8 +
+         (format == PackedFormat::fp32 ? 0 : rows * sizeof(float));
 }
 
 PackedMatrix pack(const float* w, int64_t out, int64_t in, PackedFormat format, PageArena& arena) {
@@ -68,25 +88,20 @@ PackedMatrix pack(const float* w, int64_t out, int64_t in, PackedFormat format, 
   m.format = format;
   m.out = out;
   m.in = in;
-  void* data = arena.take(m.bytes());
+  auto* data = static_cast<char*>(arena.take(m.bytes()));
   m.data = data;
   if (format == PackedFormat::fp32) {
-    auto* to = static_cast<float*>(data);
-    for_each_place(m, 1, [&](int64_t place, int64_t o, int64_t i) { to[place] = w[o * in + i]; });
-  } else if (format == PackedFormat::bf16) {
-    auto* to = static_cast<Bf16*>(data);
-    for_each_place(m, 2,
-                   [&](int64_t place, int64_t o, int64_t i) { narrow(w[o * in + i], to[place]); });
+    auto* to = reinterpret_cast<float*>(data);
+    for_each_place(m, [&](int64_t place, int64_t o, int64_t i) { to[place] = w[o * in + i]; });
+    return m;
+  }
+  const size_t scales = sizeof(float) * static_cast<size_t>(m.panels() * kPanel);
+  auto* scale = reinterpret_cast<float*>(data + m.bytes() - scales);
+  m.scale = scale;
+  if (format == PackedFormat::bf16) {
+    pack_bf16(w, m, reinterpret_cast<uint32_t*>(data), scale);
   } else {
-    const Int8Matrix rows = quantize_rows(w, out, in, Int8Products::plain);  // [out, step]
-    auto* to = static_cast<int8_t*>(data);
-    for_each_place(m, 1, [&](int64_t place, int64_t o, int64_t i) {
-      to[place] = rows.q[static_cast<size_t>(o * rows.step + i)];
-    });
-    auto* scale =
-        static_cast<float*>(arena.take(sizeof(float) * static_cast<size_t>(m.panels() * kPanel)));
-    std::copy_n(rows.scale.begin(), out, scale);
-    m.scale = scale;
+    pack_int8(w, m, reinterpret_cast<int8_t*>(data), scale);
   }
   return m;
 }

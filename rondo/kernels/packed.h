@@ -1,14 +1,12 @@
 // Weights laid out for reading one token at a time, where a network is as fast as its weights come
-// from memory: each is read once, in order, as fp32, bf16 or 8 bits, and multiplied in fp32. No
-// torch here.
+// from memory: each is read once, in order, as fp32, bf16 (in 12 bits, short_bf16.h) or 8 bits, and
+// multiplied in fp32. No torch here.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <vector>
-
-#include "rondo/kernels/vector_math.h"
 
 namespace rondo::kernels {
 
@@ -35,8 +33,8 @@ class PageArena {
 // Rows are kept in panels of so many, the numbers of one column side by side: a panel's sums stay
 // in registers while x is walked through once.
 constexpr int64_t kPanel = 16;
-// Columns are filled up with zeros to a multiple of this.
-constexpr int64_t kColumnStep = 4;
+// Columns are filled up to a multiple of this.
+constexpr int64_t kColumnStep = 8;
 
 constexpr int64_t round_up(int64_t count, int64_t step) { return (count + step - 1) / step * step; }
 
@@ -45,8 +43,8 @@ struct PackedMatrix {
   PackedFormat format = PackedFormat::fp32;
   int64_t out = 0;
   int64_t in = 0;
-  const void* data = nullptr;    // [panels, columns, 16]; bf16: [panels, columns / 2, 16, 2]
-  const float* scale = nullptr;  // int8: of each row [panels · 16]
+  const void* data = nullptr;    // [panels, columns, 16]; bf16: [panels, columns / 8, 3 words, 16]
+  const float* scale = nullptr;  // bf16, int8: of each row [panels · 16], 0 after the last
 
   int64_t panels() const { return (out + kPanel - 1) / kPanel; }
   int64_t columns() const { return round_up(in, kColumnStep); }
@@ -55,24 +53,8 @@ struct PackedMatrix {
 PackedMatrix pack(const float* w, int64_t out, int64_t in, PackedFormat format, PageArena& arena);
 
 // y[o] = Σ_i w[o, i] · x[i] for the rows of panels [first, last). x is read up to columns(), where
-// it must hold finite numbers; y is written up to panels() · 16.
+// it must hold zeros; y is written up to panels() · 16, with zeros after the last row.
 void matvec(const PackedMatrix& w, const float* x, int64_t first, int64_t last, float* y);
-
-// One query over `count` keys in fp32 or bf16: out = softmax((q·k_j + bias_j) · scale) · v. Without
-// keys, zeros.
-template <class Number>
-struct OneQuery {
-  const float* q = nullptr;  // [width]
-  const Number* keys = nullptr;
-  const Number* values = nullptr;
-  int64_t stride = 0;  // from one key (and value) to the next
-  int64_t count = 0;
-  int64_t width = 0;
-  float scale = 1.0F;
-  const float* bias = nullptr;  // [count] or null
-};
-void attend_one(const OneQuery<float>& query, float* scores /* scratch [count] */, float* out);
-void attend_one(const OneQuery<Bf16>& query, float* scores, float* out);
 
 // y = (x - mean) / √(variance + ε) · weight + bias, or without a bias x / √(mean of x² + ε) ·
 // weight.
@@ -81,6 +63,9 @@ void norm_one(const float* x, const float* weight, const float* bias, float epsi
 
 // x / √(Σx² + ε), in place.
 void normalise_one(float* x, int64_t width, float epsilon);
+
+// The first of the largest numbers; count ≥ 1.
+int64_t largest_one(const float* x, int64_t count);
 
 // x = max(x, 0), or x · Φ(x), in place.
 void relu_one(float* x, int64_t count);

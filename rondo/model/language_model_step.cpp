@@ -53,9 +53,11 @@ Tensor LanguageModel::step(const Tensor& tokens, StepCaches& caches) {
 }
 
 void LanguageModel::end_step(StepCaches& caches) const {
-  const at::NoGradGuard no_grad;
-  caches.position.add_(1);
+  // A torch operation takes microseconds when a token's weights have just gone through the caches.
+  auto* position = caches.position.data_ptr<int64_t>();
+  for (int64_t row = 0; row < caches.position.numel(); ++row) ++position[row];
   if (++caches.phase == config_.time.window) {
+    const at::NoGradGuard no_grad;
     for (int64_t i = 0; i < plan_.size(); ++i) {
       window_attention(i).end_block(caches.levels[static_cast<size_t>(i)]);
     }

@@ -105,9 +105,11 @@ BenchResult forward_language(const BenchOptions& options) {
 
 // What one token must read: every weight once, and the keys and values of the window, which are in
 // bf16 where weights are in that or less.
-int64_t bytes_per_token(const LanguageModelConfig& c, const Network& model, int64_t weight_bytes) {
-  const int64_t cache = 2 * c.time.window * c.heads * c.head_width * c.depth.levels;
-  return count_parameters(model) * weight_bytes + cache * std::max<int64_t>(2, weight_bytes);
+int64_t bytes_per_token(const StepWeights& weights) {
+  const LanguageModelConfig& c = weights.config();
+  const int64_t cached = 2 * c.time.window * c.heads * c.head_width * c.depth.levels;
+  const bool exact = weights.head().format == kernels::PackedFormat::fp32;
+  return static_cast<int64_t>(weights.bytes()) + cached * (exact ? 4 : 2);
 }
 
 BenchResult decode_language(const BenchOptions& options) {
@@ -119,17 +121,16 @@ BenchResult decode_language(const BenchOptions& options) {
   struct Kept {
     const char* name;
     kernels::PackedFormat format;
-    int64_t bytes;
     double bound;  // share of the bandwidth wanted; 0 = none
   };
-  for (const Kept& kept : {Kept{"fp32", kernels::PackedFormat::fp32, 4, 0.70},
-                           Kept{"bf16", kernels::PackedFormat::bf16, 2, 0.70},
-                           Kept{"int8", kernels::PackedFormat::int8, 1, 0}}) {
-    const int64_t bytes = bytes_per_token(c, *model, kept.bytes);
+  for (const Kept& kept : {Kept{"fp32", kernels::PackedFormat::fp32, 0.70},
+                           Kept{"bf16", kernels::PackedFormat::bf16, 0.70},
+                           Kept{"int8", kernels::PackedFormat::int8, 0}}) {
+    const auto weights = std::make_shared<StepWeights>(*model, kept.format);
+    const int64_t bytes = bytes_per_token(*weights);
     const Limit read = read_limit(bytes);
     race.limit(read);
-    const auto writer = std::make_shared<Writer>(
-        model, State(), std::make_shared<StepWeights>(*model, kept.format));
+    const auto writer = std::make_shared<Writer>(model, State(), weights);
     const auto sampler = std::make_shared<Sampler>(likeliest);
     race.ours(kept.name, 1, "tokens", [writer, sampler] { writer->write(*sampler, 0); });
     race.share(kept.name, static_cast<double>(bytes), read.name, kept.bound);

@@ -3,26 +3,17 @@
 #include "rondo/kernels/packed.h"
 
 #include <gtest/gtest.h>
-#include <hwy/targets.h>
 
+#include <algorithm>
 #include <cmath>
-#include <random>
 
-#include "rondo/kernels/vector_math.h"
+#include "rondo/kernels/short_bf16.h"
+#include "tests/kernels/one_row_test_util.h"
 
 namespace rondo::test {
 namespace {
 
 using kernels::PackedFormat;
-using Numbers = std::vector<float>;
-
-Numbers random_numbers(int64_t count, uint32_t seed, float size = 1.0F) {
-  std::mt19937 random(seed);
-  std::uniform_real_distribution<float> draw(-size, size);
-  Numbers numbers(static_cast<size_t>(count));
-  for (float& x : numbers) x = draw(random);
-  return numbers;
-}
 
 Numbers padded(Numbers x) {
   x.resize(static_cast<size_t>(kernels::round_up(static_cast<int64_t>(x.size()), kernels::kPanel)));
@@ -33,11 +24,7 @@ Numbers padded(Numbers x) {
 Numbers as_kept(const Numbers& w, int64_t out, int64_t in, PackedFormat format) {
   Numbers kept = w;
   if (format == PackedFormat::bf16) {
-    for (float& x : kept) {
-      kernels::Bf16 half;
-      kernels::narrow(x, half);
-      x = kernels::widen(half);
-    }
+    for (float& x : kept) x = rounded(x);
   } else if (format == PackedFormat::int8) {
     for (int64_t o = 0; o < out; ++o) {
       float* row = kept.data() + o * in;
@@ -48,19 +35,6 @@ Numbers as_kept(const Numbers& w, int64_t out, int64_t in, PackedFormat format) 
     }
   }
   return kept;
-}
-
-// Runs `check` as each kind of CPU.
-template <class Check>
-void on_every_target(const Check& check) {
-  for (const int64_t target : hwy::SupportedAndGeneratedTargets()) {
-    SCOPED_TRACE(hwy::TargetName(target));
-    hwy::SetSupportedTargetsForTest(target);
-    hwy::GetChosenTarget().DeInit();
-    check();
-  }
-  hwy::SetSupportedTargetsForTest(0);
-  hwy::GetChosenTarget().DeInit();
 }
 
 void check_product(int64_t out, int64_t in, PackedFormat format) {
@@ -106,68 +80,83 @@ TEST(Packed, TakesAsManyBytesAsTheFormatSays) {
     return kernels::pack(w.data(), 256, 256, format, arena).bytes();
   };
   EXPECT_EQ(bytes(PackedFormat::fp32), 4U * 256 * 256);
-  EXPECT_EQ(bytes(PackedFormat::bf16), 2U * 256 * 256);
+  EXPECT_EQ(bytes(PackedFormat::bf16), 256U * 256 * 3 / 2 + 4 * 256);
   EXPECT_EQ(bytes(PackedFormat::int8), 256U * 256 + 4 * 256);
 }
 
-// Keys and values as numbers in memory, and what they are worth.
-template <class Number>
-std::vector<Number> kept_as(Numbers& exact) {
-  std::vector<Number> kept(exact.size());
-  for (size_t i = 0; i < exact.size(); ++i) {
-    kernels::narrow(exact[i], kept[i]);
-    exact[i] = kernels::widen(kept[i]);
+// One column of a packed row at a time.
+Numbers unpacked(const Numbers& row, PackedFormat format) {
+  kernels::PageArena arena;
+  const auto in = static_cast<int64_t>(row.size());
+  const kernels::PackedMatrix m = kernels::pack(row.data(), 1, in, format, arena);
+  Numbers back(row.size());
+  for (size_t i = 0; i < row.size(); ++i) {
+    Numbers x = padded(Numbers(row.size()));
+    x[i] = 1.0F;
+    float y[kernels::kPanel];
+    kernels::matvec(m, x.data(), 0, 1, y);
+    back[i] = y[0];
+    for (int64_t o = 1; o < kernels::kPanel; ++o) EXPECT_EQ(y[o], 0.0F) << "no such row";
   }
-  return kept;
+  return back;
 }
 
-template <class Number>
-void check_attention(int64_t count, int64_t width, bool biased) {
-  SCOPED_TRACE(std::to_string(count) + " keys of " + std::to_string(width));
-  const int64_t stride = width + 3;
-  const Numbers q = random_numbers(width, 4);
-  Numbers k = random_numbers(count * stride + 1, 5);
-  Numbers v = random_numbers(count * stride + 1, 6);
-  const std::vector<Number> keys = kept_as<Number>(k);
-  const std::vector<Number> values = kept_as<Number>(v);
-  const Numbers bias = random_numbers(count + 1, 7, 3.0F);
-  kernels::OneQuery<Number> query;
-  query.q = q.data();
-  query.keys = keys.data();
-  query.values = values.data();
-  query.stride = stride;
-  query.count = count;
-  query.width = width;
-  query.scale = 1.7F;
-  query.bias = biased ? bias.data() : nullptr;
-  Numbers scores(static_cast<size_t>(count) + 1);
-  Numbers out(static_cast<size_t>(width));
-  kernels::attend_one(query, scores.data(), out.data());
-
-  std::vector<double> p(static_cast<size_t>(count));
-  double sum = 0.0;
-  for (size_t j = 0; j < p.size(); ++j) {
-    double score = biased ? bias[j] : 0.0;
-    for (size_t c = 0; c < q.size(); ++c) score += double{q[c]} * k[j * size_t(stride) + c];
-    p[j] = std::exp(score * 1.7F);
-    sum += p[j];
-  }
-  for (size_t c = 0; c < q.size(); ++c) {
-    double want = 0.0;
-    for (size_t j = 0; j < p.size(); ++j) want += p[j] / sum * v[j * size_t(stride) + c];
-    ASSERT_NEAR(out[c], want, 1e-5) << c;
-  }
-}
-
-TEST(OneRow, AttentionOfOneQuery) {
+TEST(Packed, TwelveBitsHoldEveryBf16NumberThatIsNotTiny) {
   on_every_target([] {
-    for (const int64_t count : {0, 1, 2, 3, 7, 33, 256}) {
-      for (const int64_t width : {1, 5, 16, 31, 64, 80}) {
-        check_attention<float>(count, width, true);
-        check_attention<float>(count, width, false);
-        check_attention<kernels::Bf16>(count, width, true);
-      }
+    Numbers row = random_numbers(301, 21, 3.0F);
+    for (size_t i = 0; i < row.size(); ++i) {
+      row[i] = std::ldexp(row[i], -static_cast<int>(i % 23));  // some are too small
     }
+    row[5] = row[6] = 0.0F;
+    row[7] = -0.0F;
+    float largest = 0.0F;
+    for (const float x : row) largest = std::max(largest, std::abs(rounded(x)));
+    const float smallest = std::ldexp(1.0F, std::ilogb(largest) - 15);
+    const Numbers back = unpacked(row, PackedFormat::bf16);
+    int tiny = 0;
+    for (size_t i = 0; i < row.size(); ++i) {
+      if (std::abs(rounded(row[i])) >= smallest) {
+        EXPECT_EQ(back[i], rounded(row[i])) << i;
+        continue;
+      }
+      ++tiny;
+      EXPECT_EQ(std::abs(back[i]), smallest) << i;
+      EXPECT_TRUE(row[i] == 0.0F || std::signbit(back[i]) == std::signbit(row[i])) << i;
+    }
+    EXPECT_GT(tiny, 10);
+    EXPECT_LT(tiny, 150);
+  });
+}
+
+TEST(Packed, RowsOfZerosAreZeros) {
+  for (const auto format : {PackedFormat::fp32, PackedFormat::bf16, PackedFormat::int8}) {
+    for (const float x : unpacked(Numbers(19), format)) EXPECT_EQ(x, 0.0F);
+  }
+}
+
+// Weights too small for four bits of exponent stand in for zeros: they must not add up.
+TEST(Packed, ZerosInTwelveBitsCancel) {
+  Numbers row(256);
+  row[0] = 1.0F;
+  kernels::PageArena arena;
+  const auto m = kernels::pack(row.data(), 1, 256, PackedFormat::bf16, arena);
+  const Numbers x(256, 1.0F);
+  float y[kernels::kPanel];
+  kernels::matvec(m, x.data(), 0, 1, y);
+  EXPECT_NEAR(y[0], 1.0F, 4e-5F);
+}
+
+TEST(OneRow, TheFirstOfTheLargest) {
+  on_every_target([] {
+    for (const int64_t count : {1, 2, 15, 16, 17, 100, 4096}) {
+      Numbers x = random_numbers(count, 12);
+      const auto want = std::max_element(x.begin(), x.end()) - x.begin();
+      EXPECT_EQ(kernels::largest_one(x.data(), count), want);
+      x.back() = x[static_cast<size_t>(want)];
+      EXPECT_EQ(kernels::largest_one(x.data(), count), want);
+    }
+    const Numbers hidden = {-INFINITY, -INFINITY, -3.0F, -INFINITY};
+    EXPECT_EQ(kernels::largest_one(hidden.data(), 4), 2);
   });
 }
 

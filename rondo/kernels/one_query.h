@@ -1,0 +1,50 @@
+// Attention of one query over the keys of one head: what reading one token at a time needs. No
+// torch here.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "rondo/kernels/vector_math.h"
+
+namespace rondo::kernels {
+
+// out = softmax((q·k_j + bias_j) · scale) · v over `count` keys. Without keys, zeros.
+struct OneQuery {
+  const float* q = nullptr;  // [width]
+  const float* keys = nullptr;
+  const float* values = nullptr;
+  int64_t stride = 0;  // from one key (and value) to the next
+  int64_t count = 0;
+  int64_t width = 0;
+  float scale = 1.0F;
+  const float* bias = nullptr;  // [count] or null
+};
+void attend_one(const OneQuery& query, float* scores /* scratch [count] */, float* out);
+
+// One head's keys and values in bf16, laid out so that nothing is summed across lanes: keys in
+// panels of 16 places as weights are (packed.h), values in pairs of places.
+struct RoundedHead {
+  Bf16* keys = nullptr;    // [places / 16, width / 2, 16, 2], 64-byte aligned
+  Bf16* values = nullptr;  // [places / 2, width up to a multiple of 16, 2], likewise
+  int64_t width = 0;
+};
+// Numbers of the keys, and of the values. At first they must be zeros.
+int64_t rounded_size(int64_t places, int64_t width);
+void put_rounded(const RoundedHead& head, int64_t place, const float* key, const float* value);
+// What stands at [count, 2 count) comes to [0, count); count is a multiple of 16.
+void move_rounded(const RoundedHead& head, int64_t count);
+
+// The same over keys [first, first + count) of a head.
+struct RoundedQuery {
+  const float* q = nullptr;  // read up to an even width, where it must hold finite numbers
+  RoundedHead head;
+  int64_t first = 0;
+  int64_t count = 0;
+  float scale = 1.0F;
+  const float* bias = nullptr;  // [count] or null
+};
+constexpr int64_t kRoundedScores = 32;  // more of scratch than keys
+void attend_one(const RoundedQuery& query, float* scores /* [count + 32] */, float* out);
+
+}  // namespace rondo::kernels

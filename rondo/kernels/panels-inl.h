@@ -1,0 +1,151 @@
+// Products of panels (packed.h) with a vector, for one kind of CPU, and how each format is read.
+// Included once per kind (Highway's foreach_target).
+#if defined(RONDO_KERNELS_PANELS_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef RONDO_KERNELS_PANELS_INL_H_
+#undef RONDO_KERNELS_PANELS_INL_H_
+#else
+#define RONDO_KERNELS_PANELS_INL_H_
+#endif
+
+#include <hwy/highway.h>
+
+#include "rondo/kernels/packed.h"
+#include "rondo/kernels/short_bf16.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace rondo::kernels::HWY_NAMESPACE {
+namespace {  // names of the attention kernels are in this namespace too
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+using Lane = hn::CappedTag<float, kPanel>;
+using Floats = hn::Vec<Lane>;
+constexpr int64_t kLanes = hn::MaxLanes(Lane());
+constexpr int64_t kParts = kPanel / kLanes;               // vectors in a panel
+constexpr int64_t kGroup = kLanes >= 8 ? kLanes / 4 : 1;  // panels at once: 8 sums in flight
+
+// Readers give the weights of panel rows [part · lanes, ...) for kStep columns from `column` on. A
+// column of a panel takes kColumn numbers.
+struct Fp32Reader {
+  using Number = float;
+  static constexpr int64_t kStep = 2;
+  static constexpr int64_t kColumn = kPanel;
+  static HWY_INLINE void read(const float* panel, int64_t column, int64_t part, Floats* w) {
+    const Lane d;
+    const float* at = panel + column * kPanel + part * kLanes;
+    w[0] = hn::Load(d, at);
+    w[1] = hn::Load(d, at + kPanel);
+  }
+};
+
+// Two neighbours in bf16 that share 32 bits, the first in the lower half.
+HWY_INLINE void read_pairs(const Bf16* at, Floats* w) {
+  const Lane d;
+  const hn::RebindToUnsigned<Lane> bits;
+  const auto both = hn::Load(bits, reinterpret_cast<const uint32_t*>(at));
+  w[0] = hn::BitCast(d, hn::ShiftLeft<16>(both));
+  w[1] = hn::BitCast(d, hn::And(both, hn::Set(bits, 0xffff0000U)));
+}
+
+struct Bf16Reader {
+  using Number = Bf16;
+  static constexpr int64_t kStep = 2;
+  static constexpr int64_t kColumn = kPanel;
+  static HWY_INLINE void read(const Bf16* panel, int64_t column, int64_t part, Floats* w) {
+    read_pairs(panel + column * kPanel + 2 * part * kLanes, w);
+  }
+};
+
+struct ShortReader {
+  using Number = uint32_t;
+  static constexpr int64_t kStep = kShortColumns;
+  static constexpr int64_t kColumn = kShortWords * kPanel / kShortColumns;
+  using Bits = hn::RebindToUnsigned<Lane>;
+
+  // The number in the upper half.
+  static HWY_INLINE Floats upper(hn::Vec<Bits> word) {
+    const Bits bits;
+    return hn::BitCast(Lane(),
+                       hn::OrAnd(hn::Set(bits, kShortExponent), word, hn::Set(bits, kShortKept)));
+  }
+  static HWY_INLINE void halves(hn::Vec<Bits> word, Floats* w) {
+    w[0] = upper(word);
+    w[1] = upper(hn::ShiftLeft<16>(word));
+  }
+  static HWY_INLINE void read(const uint32_t* panel, int64_t column, int64_t part, Floats* w) {
+    const Bits bits;
+    const uint32_t* at = panel + column * kColumn + part * kLanes;
+    const auto a = hn::Load(bits, at);
+    const auto b = hn::Load(bits, at + kPanel);
+    const auto c = hn::Load(bits, at + 2 * kPanel);
+    halves(a, w);
+    halves(b, w + 2);
+    halves(c, w + 4);
+    auto rest = hn::And(hn::ShiftRight<11>(c), hn::Set(bits, kShortLowerPart));
+    rest = hn::OrAnd(rest, hn::ShiftLeft<1>(c), hn::Set(bits, kShortSignPart));
+    rest = hn::OrAnd(rest, hn::ShiftRight<8>(b), hn::Set(bits, kShortUpperPart));
+    rest = hn::OrAnd(rest, hn::ShiftRight<4>(a), hn::Set(bits, kShortExponentPart));
+    halves(rest, w + 6);
+  }
+};
+
+struct Int8Reader {
+  using Number = int8_t;
+  static constexpr int64_t kStep = 2;
+  static constexpr int64_t kColumn = kPanel;
+  static HWY_INLINE void read(const int8_t* panel, int64_t column, int64_t part, Floats* w) {
+    const Lane d;
+    const hn::RebindToSigned<Lane> integers;
+    const hn::Rebind<int8_t, Lane> bytes;
+    const int8_t* at = panel + column * kPanel + part * kLanes;
+    w[0] = hn::ConvertTo(d, hn::PromoteTo(integers, hn::Load(bytes, at)));
+    w[1] = hn::ConvertTo(d, hn::PromoteTo(integers, hn::Load(bytes, at + kPanel)));
+  }
+};
+
+// `Panels` panels that follow each other. Even and odd columns are summed apart: a sum waits for
+// its last addition, so there must be several.
+template <class Reader, int64_t Panels>
+HWY_INLINE void multiply_panels(const typename Reader::Number* w, int64_t columns, const float* x,
+                                const float* scale, float* y) {
+  const Lane d;
+  Floats sums[Panels * kParts][2];
+  for (auto& sum : sums) sum[0] = sum[1] = hn::Zero(d);
+  for (int64_t i = 0; i < columns; i += Reader::kStep) {
+    Floats inputs[Reader::kStep];
+    for (int64_t s = 0; s < Reader::kStep; ++s) inputs[s] = hn::Set(d, x[i + s]);
+    for (int64_t p = 0; p < Panels * kParts; ++p) {
+      Floats weights[Reader::kStep];
+      Reader::read(w + p / kParts * columns * Reader::kColumn, i, p % kParts, weights);
+      for (int64_t s = 0; s < Reader::kStep; ++s) {
+        sums[p][s % 2] = hn::MulAdd(weights[s], inputs[s], sums[p][s % 2]);
+      }
+    }
+  }
+  for (int64_t p = 0; p < Panels * kParts; ++p) {
+    Floats sum = hn::Add(sums[p][0], sums[p][1]);
+    if (scale != nullptr) sum = hn::Mul(sum, hn::LoadU(d, scale + p * kLanes));
+    hn::StoreU(sum, d, y + p * kLanes);
+  }
+}
+
+// Panels [first, last).
+template <class Reader>
+HWY_INLINE void multiply(const typename Reader::Number* w, int64_t columns, const float* scales,
+                         const float* x, int64_t first, int64_t last, float* y) {
+  const int64_t panel = columns * Reader::kColumn;
+  const auto scale = [&](int64_t p) { return scales != nullptr ? scales + p * kPanel : nullptr; };
+  int64_t p = first;
+  for (; p + kGroup <= last; p += kGroup) {
+    multiply_panels<Reader, kGroup>(w + p * panel, columns, x, scale(p), y + p * kPanel);
+  }
+  for (; p < last; ++p) {
+    multiply_panels<Reader, 1>(w + p * panel, columns, x, scale(p), y + p * kPanel);
+  }
+}
+
+}  // namespace
+}  // namespace rondo::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // RONDO_KERNELS_PANELS_INL_H_

@@ -5,10 +5,13 @@
 #include <cmath>
 #include <limits>
 
+#include "rondo/kernels/best_of_row.h"
+
 namespace rondo {
 namespace {
 
-// One sentence that is being translated. Its rows in the batch hold `live` hypotheses.
+// One sentence that is being translated. Its rows in the batch hold `live` hypotheses, at first the
+// empty one alone.
 struct Sentence {
   int64_t number = 0;  // row of the source
   int64_t limit = 0;   // tokens at most, the end mark included
@@ -26,9 +29,7 @@ struct Continuations {
 class Search {
  public:
   Search(EncoderDecoder& model, const BeamMarks& marks, const BeamOptions& options)
-      : model_(model), marks_(marks), options_(options) {
-    if (!marks.banned.empty()) banned_ = at::tensor(marks.banned, at::kLong);
-  }
+      : model_(model), marks_(marks), options_(options) {}
 
   std::vector<std::vector<Hypothesis>> run(const Tensor& source) {
     const c10::InferenceMode no_gradients;
@@ -51,62 +52,83 @@ class Search {
       Sentence s;
       s.number = i;
       s.limit = most_tokens(options_, lengths[i].item<int64_t>());
-      s.live.resize(static_cast<size_t>(options_.beam));
+      s.live.resize(1);
       sentences_.push_back(std::move(s));
     }
-    // All beams begin alike: only the first counts.
-    scores_.assign(static_cast<size_t>(source.size(0) * options_.beam), -INFINITY);
-    for (int64_t i = 0; i < source.size(0); ++i)
-      scores_[static_cast<size_t>(i * options_.beam)] = 0;
+    scores_.assign(static_cast<size_t>(source.size(0)), 0.0);
     tokens_.assign(scores_.size(), marks_.begin);
   }
 
   Continuations continuations() {
     const auto rows = static_cast<int64_t>(tokens_.size());
-    const Tensor tokens = at::tensor(tokens_, at::kLong).unsqueeze(1);             // [B·n, 1]
-    const Tensor hidden = model_.decode_rows(tokens, state_, Scope()).squeeze(1);  // [B·n, D]
-    const Tensor logits = model_.head(hidden, Scope());                            // [B·n, V]
-    if (banned_.defined()) logits.index_fill_(1, banned_, -INFINITY);
-    const auto [values, indices] = best_tokens(hidden, logits);
-    const Tensor before = at::tensor(scores_, at::kDouble);   // [B·n]
-    const Tensor norm = logits.logsumexp(1).to(at::kDouble);  // [B·n]
+    const Tensor tokens = at::tensor(tokens_, at::kLong).unsqueeze(1);               // [B·n, 1]
+    const Tensor hidden = model_.decode_beams(tokens, state_, beams_).squeeze(1);    // [B·n, D]
+    const Tensor logits = model_.head(hidden, Scope()).to(at::kFloat).contiguous();  // [B·n, V]
+    auto [values, indices, norm] = best_tokens(logits);
+    const Tensor before = at::tensor(scores_, at::kDouble);  // [B·n]
     const Tensor shift = (before - norm).view({rows, 1});
     const Tensor end = logits.select(1, marks_.end).to(at::kDouble) + shift.squeeze(1);
+    if (model_.head_is_rounded()) std::tie(values, indices) = refined(hidden, values, indices);
     return {(values.to(at::kDouble) + shift).contiguous(), indices.contiguous(), end.contiguous()};
   }
 
-  // Logits and numbers of the best tokens of every row: twice the beam, so that however many of
-  // them end, enough go on. Where the head is rounded a few more are looked at exactly.
-  std::pair<Tensor, Tensor> best_tokens(const Tensor& hidden, const Tensor& logits) const {
+  // Twice the beam, so that however many of them end, enough go on.
+  int64_t candidates(int64_t vocabulary) const { return std::min(2 * options_.beam, vocabulary); }
+
+  struct Best {
+    Tensor logits, tokens;  // [R, K], best first
+    Tensor norm;            // log Σ exp of all [R], double
+  };
+
+  // Of every row, with what is banned at -∞. Where the head is rounded a few more are to be looked
+  // at exactly.
+  Best best_tokens(const Tensor& logits) const {
     constexpr int64_t kMore = 4;
-    const bool rounded = model_.head_is_rounded();
-    const int64_t width = std::min<int64_t>(2 * options_.beam, logits.size(1));
-    const int64_t looked_at = std::min(width + (rounded ? kMore : 0), logits.size(1));
-    const auto [values, indices] = logits.topk(looked_at, 1);
-    if (!rounded) return {values, indices};
+    const int64_t rows = logits.size(0);
+    const int64_t vocabulary = logits.size(1);
+    const int64_t width =
+        std::min(candidates(vocabulary) + (model_.head_is_rounded() ? kMore : 0), vocabulary);
+    const Best best = {at::empty({rows, width}), at::empty({rows, width}, at::kLong),
+                       at::empty({rows}, at::kDouble)};
+    constexpr int64_t kWorthThreads = 1 << 13;  // logits
+    at::parallel_for(0, rows, kWorthThreads / vocabulary + 1, [&](int64_t first, int64_t last) {
+      for (int64_t r = first; r < last; ++r) {
+        float* row = logits.data_ptr<float>() + r * vocabulary;
+        for (const int64_t token : marks_.banned) row[token] = -INFINITY;
+        kernels::best_of_row(row, vocabulary, width, best.logits.data_ptr<float>() + r * width,
+                             best.tokens.data_ptr<int64_t>() + r * width);
+        best.norm.data_ptr<double>()[r] = kernels::log_sum_exp(row, vocabulary);
+      }
+    });
+    return best;
+  }
+
+  // The best of those by the head's exact weights.
+  std::pair<Tensor, Tensor> refined(const Tensor& hidden, const Tensor& values,
+                                    const Tensor& indices) const {
     const Tensor exact =
         model_.exact_logits(hidden, indices).masked_fill(values.isinf(), -INFINITY);
-    const auto [best, places] = exact.topk(width, 1);
+    const auto [best, places] = exact.topk(candidates(model_.config().target_vocabulary), 1);
     return {best, indices.gather(1, places)};
   }
 
-  // A step of every sentence; what goes on becomes scores_, tokens_ and state_.
+  // A step of every sentence; what goes on becomes scores_, tokens_, state_ and beams_.
   void advance(const Continuations& next, int64_t length) {
     std::vector<double> scores;
     std::vector<int64_t> tokens;
     std::vector<int64_t> rows;
     std::vector<int64_t> kept;
+    int64_t first = 0;
     for (size_t i = 0; i < sentences_.size(); ++i) {
-      const auto first = static_cast<int64_t>(i) * options_.beam;
+      const auto count = static_cast<int64_t>(sentences_[i].live.size());
       step(sentences_[i], next, first, length, scores, tokens, rows);
+      first += count;
       if (!sentences_[i].live.empty()) kept.push_back(static_cast<int64_t>(i));
     }
     scores_ = std::move(scores);
     tokens_ = std::move(tokens);
-    if (kept.empty()) return;
-    const bool all = kept.size() == sentences_.size();
-    state_ = EncoderDecoder::reorder(state_, at::tensor(rows, at::kLong),
-                                     all ? Tensor() : at::tensor(kept, at::kLong));
+    beams_.follow(rows);
+    if (kept.size() != sentences_.size()) state_ = state_.select(at::tensor(kept, at::kLong));
   }
 
   struct Candidate {
@@ -140,9 +162,10 @@ class Search {
   void step(Sentence& s, const Continuations& next, int64_t first, int64_t length,
             std::vector<double>& scores, std::vector<int64_t>& tokens, std::vector<int64_t>& rows) {
     const int64_t beam = options_.beam;
+    const auto count = static_cast<int64_t>(s.live.size());
     if (length == s.limit) {  // no room for anything but the end
       const double* end = next.end.data_ptr<double>();
-      for (int64_t r = first; r < first + beam; ++r) {
+      for (int64_t r = first; r < first + count; ++r) {
         if (std::isfinite(end[r]))
           finish(s, s.live[static_cast<size_t>(r - first)], end[r], length);
       }
@@ -152,7 +175,7 @@ class Search {
     std::vector<std::vector<int32_t>> live;
     const size_t at = tokens.size();
     int64_t rank = 0;
-    for (const Candidate& c : best_of(next, first, beam)) {
+    for (const Candidate& c : best_of(next, first, count)) {
       const auto& prefix = s.live[static_cast<size_t>(c.row - first)];
       if (c.token == marks_.end) {
         // An end far down the list is worse than `beam` hypotheses that go on.
@@ -209,9 +232,9 @@ class Search {
   EncoderDecoder& model_;
   const BeamMarks& marks_;
   const BeamOptions& options_;
-  Tensor banned_;
-  State state_;
-  std::vector<Sentence> sentences_;  // `beam` rows each, in order
+  State state_;                      // of sentences
+  BeamCache beams_;                  // of rows
+  std::vector<Sentence> sentences_;  // their rows follow each other
   std::vector<double> scores_;       // [rows] log p of each row's hypothesis
   std::vector<int64_t> tokens_;      // [rows] its newest token
 };

@@ -70,7 +70,8 @@ double Translator::time_decoder(bool folded) {
   const Tensor tokens = at::full({options_.batch * options_.beam.beam, 1}, marks_.end, at::kLong);
   return seconds_of([&] {
     State state = start;
-    for (int i = 0; i < 3; ++i) model_->decode(tokens, state, Scope());
+    BeamCache beams;
+    for (int i = 0; i < 3; ++i) model_->head(model_->decode_beams(tokens, state, beams), Scope());
   });
 }
 

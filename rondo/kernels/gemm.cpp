@@ -121,7 +121,11 @@ Cut cut_of(const Product& p) {
     return p.m / threads >= kFewRows ? Cut{share(p.m, 8), 0} : Cut{};
   }
   const int64_t few = p.transpose_a ? kManyColumns : kFewColumns;
-  return p.n > p.m && p.n / threads >= few ? Cut{0, share(p.n, 48)} : Cut{};
+  if (p.n <= p.m || p.n / threads < few) return {};
+  // A thread that has a unit more than another is waited for, unless all have many.
+  constexpr int64_t kUnit = 48;
+  constexpr int64_t kMany = 16;
+  return {0, share(p.n, p.n >= threads * kMany * kUnit ? kUnit : kUnit / 3)};
 }
 
 template <class Left, class Right>

@@ -43,30 +43,40 @@ HWY_INLINE float exponentials(const float* bias, float scale, int64_t count, flo
 
 // ---- fp32 -------------------------------------------------------------------------------------
 
+HWY_INLINE const float* key_of(const OneQuery& a, int64_t j) { return a.keys + j * a.stride; }
+HWY_INLINE const float* value_of(const OneQuery& a, int64_t j) { return a.values + j * a.stride; }
+HWY_INLINE const float* key_of(const ScatteredQuery& a, int64_t j) { return a.keys[j] + a.offset; }
+HWY_INLINE const float* value_of(const ScatteredQuery& a, int64_t j) {
+  return a.values[j] + a.offset;
+}
+
 // q · k_j for `Keys` keys.
-template <int64_t Keys>
-HWY_INLINE void scores_of(const OneQuery& a, int64_t j, float* scores) {
+template <int64_t Keys, class Query>
+HWY_INLINE void scores_of(const Query& a, int64_t j, float* scores) {
   const Lane d;
-  const float* k = a.keys + j * a.stride;
+  const float* k[Keys];
   Floats sums[Keys];
-  for (Floats& s : sums) s = hn::Zero(d);
+  for (int64_t n = 0; n < Keys; ++n) {
+    k[n] = key_of(a, j + n);
+    sums[n] = hn::Zero(d);
+  }
   int64_t c = 0;
   for (; c + kLanes <= a.width; c += kLanes) {
     const Floats q = hn::LoadU(d, a.q + c);
     for (int64_t n = 0; n < Keys; ++n) {
-      sums[n] = hn::MulAdd(q, hn::LoadU(d, k + n * a.stride + c), sums[n]);
+      sums[n] = hn::MulAdd(q, hn::LoadU(d, k[n] + c), sums[n]);
     }
   }
   for (int64_t n = 0; n < Keys; ++n) {
     float sum = hn::GetLane(hn::SumOfLanes(d, sums[n]));
-    for (int64_t r = c; r < a.width; ++r) sum += a.q[r] * k[n * a.stride + r];
+    for (int64_t r = c; r < a.width; ++r) sum += a.q[r] * k[n][r];
     scores[j + n] = sum;
   }
 }
 
 // Σ_j p_j v_j for columns [c, c + Vectors · lanes).
-template <int64_t Vectors>
-HWY_INLINE void values_of(const OneQuery& a, const float* p, int64_t c, float factor, float* out) {
+template <int64_t Vectors, class Query>
+HWY_INLINE void values_of(const Query& a, const float* p, int64_t c, float factor, float* out) {
   const Lane d;
   Floats sums[Vectors][2];
   for (auto& sum : sums) sum[0] = sum[1] = hn::Zero(d);
@@ -74,23 +84,24 @@ HWY_INLINE void values_of(const OneQuery& a, const float* p, int64_t c, float fa
   for (; j + 2 <= a.count; j += 2) {
     const Floats first = hn::Set(d, p[j]);
     const Floats second = hn::Set(d, p[j + 1]);
-    const float* v = a.values + j * a.stride + c;
+    const float* v = value_of(a, j) + c;
+    const float* next = value_of(a, j + 1) + c;
     for (int64_t n = 0; n < Vectors; ++n) {
       sums[n][0] = hn::MulAdd(first, hn::LoadU(d, v + n * kLanes), sums[n][0]);
-      sums[n][1] = hn::MulAdd(second, hn::LoadU(d, v + a.stride + n * kLanes), sums[n][1]);
+      sums[n][1] = hn::MulAdd(second, hn::LoadU(d, next + n * kLanes), sums[n][1]);
     }
   }
   for (int64_t n = 0; n < Vectors; ++n) {
     Floats sum = hn::Add(sums[n][0], sums[n][1]);
     if (j < a.count) {
-      const float* v = a.values + j * a.stride + c;
-      sum = hn::MulAdd(hn::Set(d, p[j]), hn::LoadU(d, v + n * kLanes), sum);
+      sum = hn::MulAdd(hn::Set(d, p[j]), hn::LoadU(d, value_of(a, j) + c + n * kLanes), sum);
     }
     hn::StoreU(hn::Mul(sum, hn::Set(d, factor)), d, out + c + n * kLanes);
   }
 }
 
-void attend_exact(const OneQuery& a, float* scores, float* out) {
+template <class Query>
+HWY_INLINE void attend_query(const Query& a, float* scores, float* out) {
   constexpr int64_t kKeys = 4;
   int64_t j = 0;
   for (; j + kKeys <= a.count; j += kKeys) scores_of<kKeys>(a, j, scores);
@@ -104,9 +115,14 @@ void attend_exact(const OneQuery& a, float* scores, float* out) {
   for (; c + kLanes <= a.width; c += kLanes) values_of<1>(a, scores, c, factor, out);
   for (; c < a.width; ++c) {
     float value = 0.0F;
-    for (j = 0; j < a.count; ++j) value += scores[j] * a.values[j * a.stride + c];
+    for (j = 0; j < a.count; ++j) value += scores[j] * value_of(a, j)[c];
     out[c] = value * factor;
   }
+}
+
+void attend_exact(const OneQuery& a, float* scores, float* out) { attend_query(a, scores, out); }
+void attend_scattered(const ScatteredQuery& a, float* scores, float* out) {
+  attend_query(a, scores, out);
 }
 
 // ---- bf16 -------------------------------------------------------------------------------------
@@ -172,10 +188,15 @@ HWY_AFTER_NAMESPACE();
 namespace rondo::kernels {
 
 HWY_EXPORT(attend_exact);
+HWY_EXPORT(attend_scattered);
 HWY_EXPORT(attend_rounded);
 
 void attend_one(const OneQuery& query, float* scores, float* out) {
   HWY_DYNAMIC_DISPATCH(attend_exact)(query, scores, out);
+}
+
+void attend_one(const ScatteredQuery& query, float* scores, float* out) {
+  HWY_DYNAMIC_DISPATCH(attend_scattered)(query, scores, out);
 }
 
 void attend_one(const RoundedQuery& query, float* scores, float* out) {

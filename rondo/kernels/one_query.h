@@ -22,6 +22,19 @@ struct OneQuery {
 };
 void attend_one(const OneQuery& query, float* scores /* scratch [count] */, float* out);
 
+// The same over keys and values that stand anywhere.
+struct ScatteredQuery {
+  const float* q = nullptr;            // [width]
+  const float* const* keys = nullptr;  // [count]: where rows of all heads begin
+  const float* const* values = nullptr;
+  int64_t offset = 0;  // of the head in a row
+  int64_t count = 0;
+  int64_t width = 0;
+  float scale = 1.0F;
+  const float* bias = nullptr;  // [count] or null
+};
+void attend_one(const ScatteredQuery& query, float* scores /* scratch [count] */, float* out);
+
 // One head's keys and values in bf16, laid out so that nothing is summed across lanes: keys in
 // panels of 16 places as weights are (packed.h), values in pairs of places.
 struct RoundedHead {

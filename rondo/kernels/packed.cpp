@@ -83,26 +83,34 @@ size_t PackedMatrix::bytes() const {
          (format == PackedFormat::fp32 ? 0 : rows * sizeof(float));
 }
 
-PackedMatrix pack(const float* w, int64_t out, int64_t in, PackedFormat format, PageArena& arena) {
+PackedMatrix shape_packed(int64_t out, int64_t in, PackedFormat format) {
   PackedMatrix m;
   m.format = format;
   m.out = out;
   m.in = in;
-  auto* data = static_cast<char*>(arena.take(m.bytes()));
-  m.data = data;
-  if (format == PackedFormat::fp32) {
-    auto* to = reinterpret_cast<float*>(data);
-    for_each_place(m, [&](int64_t place, int64_t o, int64_t i) { to[place] = w[o * in + i]; });
-    return m;
+  return m;
+}
+
+void pack_into(const float* w, void* memory, PackedMatrix& m) {
+  m.data = memory;
+  if (m.format == PackedFormat::fp32) {
+    auto* to = static_cast<float*>(memory);
+    for_each_place(m, [&](int64_t place, int64_t o, int64_t i) { to[place] = w[o * m.in + i]; });
+    return;
   }
   const size_t scales = sizeof(float) * static_cast<size_t>(m.panels() * kPanel);
-  auto* scale = reinterpret_cast<float*>(data + m.bytes() - scales);
+  auto* scale = reinterpret_cast<float*>(static_cast<char*>(memory) + m.bytes() - scales);
   m.scale = scale;
-  if (format == PackedFormat::bf16) {
-    pack_bf16(w, m, reinterpret_cast<uint32_t*>(data), scale);
+  if (m.format == PackedFormat::bf16) {
+    pack_bf16(w, m, static_cast<uint32_t*>(memory), scale);
   } else {
-    pack_int8(w, m, reinterpret_cast<int8_t*>(data), scale);
+    pack_int8(w, m, static_cast<int8_t*>(memory), scale);
   }
+}
+
+PackedMatrix pack(const float* w, int64_t out, int64_t in, PackedFormat format, PageArena& arena) {
+  PackedMatrix m = shape_packed(out, in, format);
+  pack_into(w, arena.take(m.bytes()), m);
   return m;
 }
 

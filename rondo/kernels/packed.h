@@ -51,6 +51,9 @@ struct PackedMatrix {
   size_t bytes() const;
 };
 PackedMatrix pack(const float* w, int64_t out, int64_t in, PackedFormat format, PageArena& arena);
+// The same, into memory of the caller's: zeros, 64-byte aligned, as many bytes as the matrix has.
+PackedMatrix shape_packed(int64_t out, int64_t in, PackedFormat format);
+void pack_into(const float* w, void* memory, PackedMatrix& matrix);
 
 // y[o] = Σ_i w[o, i] · x[i] for the rows of panels [first, last). x is read up to columns(), where
 // it must hold zeros; y is written up to panels() · 16, with zeros after the last row.

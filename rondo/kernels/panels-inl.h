@@ -11,6 +11,7 @@
 
 #include "rondo/kernels/packed.h"
 #include "rondo/kernels/short_bf16.h"
+#include "rondo/kernels/vector_math.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace rondo::kernels::HWY_NAMESPACE {

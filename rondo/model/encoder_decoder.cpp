@@ -130,9 +130,20 @@ Tensor EncoderDecoder::decode_rows(const Tensor& target, State& state, const Sco
   const Tensor x = embed(target_embedding_, target, first);
   const Tensor y = decoder_->forward(x, call, scope / "decoder");  // [B, T, D]
   state.set("position", state.get("position") + count);
-  state = state.without(kRowOrder);
   scope.record("output", y);
   return y;
+}
+
+Tensor EncoderDecoder::decode_beams(const Tensor& target, State& state, BeamCache& beams) {
+  const int64_t first = beams.tokens();
+  Call call;
+  call.state = &state;
+  call.beams = &beams;
+  call.memory = state.get("memory");
+  call.memory_visible = state.get("memory_visible");
+  call.positions = at::full({1, 1}, first, at::kLong);
+  beams.add_token(target.ne(config_.padding));
+  return decoder_->forward(embed(target_embedding_, target, first), call, Scope());
 }
 
 Tensor EncoderDecoder::decode(const Tensor& target, State& state, const Scope& scope) {
@@ -153,23 +164,6 @@ LossSum EncoderDecoder::loss_of_target(const Tensor& target, const Tensor& label
   return sum_cross_entropy(y, head, labels, -1, smoothing);
 }
 
-State EncoderDecoder::reorder(const State& state, const Tensor& rows, const Tensor& sentences) {
-  State next;
-  // Keys and values are moved when they are next added to: one pass for both.
-  next.set(kRowOrder, rows);
-  for (const auto& [name, tensor] : state.tensors()) {
-    const bool later = name.rfind("level.", 0) == 0;
-    if (name == kRowOrder || name == "target_visible") {
-      next.set(name, tensor.index_select(0, rows));
-    } else if (later) {
-      next.set(name, tensor);
-    } else {
-      next.set(name, sentences.defined() ? tensor.index_select(0, sentences) : tensor);
-    }
-  }
-  return next;
-}
-
 bool EncoderDecoder::fold_signals() {
   const bool encoder = encoder_->fold_signals();
   return decoder_->fold_signals() || encoder;
@@ -181,10 +175,11 @@ void EncoderDecoder::use_folded(bool encoder, bool decoder) {
 }
 
 void EncoderDecoder::convert(nn::WeightFormat format) {
-  if (format == nn::WeightFormat::fp32) return;
   encoder_->convert(format);
   decoder_->convert(format);
-  exact_head_ = (head_ != nullptr ? head_->weight() : target_embedding_).detach();
+  if (format != nn::WeightFormat::fp32) {
+    exact_head_ = (head_ != nullptr ? head_->weight() : target_embedding_).detach();
+  }
   if (head_ != nullptr) return head_->convert(format);
   // The embedding itself stays as it is: only a few of its rows are read.
   tied_ = std::make_shared<nn::Linear>(target_embedding_.detach().clone(), Tensor());

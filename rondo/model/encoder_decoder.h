@@ -23,16 +23,15 @@ class EncoderDecoder : public Network {
   Tensor decode(const Tensor& target, State& state, const Scope& scope);
   // The same in two steps: what the head reads [B, T, D], and the logits of that.
   Tensor decode_rows(const Tensor& target, State& state, const Scope& scope);
+  // For beam search, where each of B sentences has n rows that follow each other: one token of
+  // each row [B·n, 1] for a state of B sentences that encode() made. What rows have read is in
+  // `beams`.
+  Tensor decode_beams(const Tensor& target, State& state, BeamCache& beams);
   Tensor head(const Tensor& rows, const Scope& scope) const;
 
   // The summed loss of the same pass against labels [B, T], without logits being held. Training.
   LossSum loss_of_target(const Tensor& target, const Tensor& labels, State& state,
                          double smoothing = 0.0);
-
-  // For beam search, where each of B sentences has n rows that follow each other: decode() takes
-  // B·n rows of tokens for a state of B sentences. Rows go on as copies of the rows `rows` [B'·n],
-  // of the sentences `sentences` [B'] (undefined: all of them, in order).
-  static State reorder(const State& state, const Tensor& rows, const Tensor& sentences);
 
   // Inference: makes folded copies of the levels' weights (false: there is nothing to fold); says
   // whether to play them; keeps all linear maps as `format`, for good. In this order.

@@ -20,6 +20,7 @@ Linear::Linear(int64_t in, int64_t out, bool bias, LinearLaws laws) {
 }
 
 Tensor Linear::forward(const Tensor& x, const Scope& scope, Result result) const {
+  if (packed_ != nullptr) return packed_linear(x, *packed_, bias_, scope);
   return int8_ != nullptr ? int8_linear(x, *int8_, bias_, scope) : linear(x, map(), scope, result);
 }
 
@@ -32,9 +33,13 @@ void Linear::convert(WeightFormat format) {
         static_cast<const kernels::Bf16*>(weight_.data_ptr()), weight_.size(1), weight_.size(0),
         /*transposed=*/true);
   }
-  if (format != WeightFormat::int8) return;
-  const Tensor w = weight_.detach().contiguous();
   const bool fused = kernels_in_use() == Kernels::fused;
+  const Tensor w = weight_.detach().contiguous();
+  if (format == WeightFormat::fp32 && fused && w.is_cpu() && w.numel() > 0) {
+    packed_ = std::make_shared<PackedWeight>(w);
+    weight_.set_data(at::empty({0}));
+  }
+  if (format != WeightFormat::int8) return;
   int8_ = std::make_shared<kernels::Int8Matrix>(kernels::quantize_rows(
       w.data_ptr<float>(), w.size(0), w.size(1),
       fused ? kernels::int8_products().front() : kernels::Int8Products::plain));

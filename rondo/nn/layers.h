@@ -16,7 +16,8 @@ LinearLaws torch_laws(int64_t fan_in);
 // Truncated normal of deviation √(1 / fan_in), bias 0.
 LinearLaws fan_in_laws(int64_t fan_in);
 
-// How weights of linear maps are kept for inference. Activations stay fp32 between them.
+// How weights of linear maps are kept for inference: fp32 as they are, but packed for our kernels
+// once and for all. Activations stay fp32 between them.
 enum class WeightFormat { fp32, bf16, int8 };
 
 // y = x Wᵀ + b. Parameters: weight [out, in], bias [out] (if any).
@@ -39,7 +40,9 @@ class Linear : public Module {
   Tensor weight_;
   Tensor bias_;
   std::shared_ptr<const kernels::RightMatrix> ready_;  // of a bf16 weight
-  std::shared_ptr<const kernels::Int8Matrix> int8_;    // in place of weight_, which is empty then
+  // In place of weight_, which is empty then:
+  std::shared_ptr<const kernels::Int8Matrix> int8_;
+  std::shared_ptr<const PackedWeight> packed_;
 };
 
 // Parameters: weight [out, in / groups, k, k], bias [out].

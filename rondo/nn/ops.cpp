@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "rondo/kernels/dropout.h"
+#include "rondo/kernels/packed_rows.h"
 #include "rondo/nn/fused_ops.h"
 
 namespace rondo::nn {
@@ -93,6 +94,33 @@ Tensor linear(const Tensor& x, const LinearMap& map, const Scope& scope, Result 
   const auto in = [bf16](const Tensor& t) { return bf16 ? rounded(t) : t; };
   return at::linear(in(x), in(map.matrix()),
                     bias.defined() ? c10::optional<Tensor>(bias) : c10::nullopt);
+}
+
+PackedWeight::PackedWeight(const Tensor& weight)
+    : matrix(kernels::shape_packed(weight.size(0), weight.size(1), kernels::PackedFormat::fp32)) {
+  memory = at::zeros({static_cast<int64_t>(matrix.bytes() / sizeof(float))});
+  kernels::pack_into(weight.data_ptr<float>(), memory.data_ptr<float>(), matrix);
+}
+
+Tensor packed_linear(const Tensor& x, const PackedWeight& weight, const Tensor& bias,
+                     const Scope& scope) {
+  const kernels::PackedMatrix& w = weight.matrix;
+  if (scope.watched()) {
+    scope.multiply_adds(static_cast<double>(x.numel()) * static_cast<double>(w.out));
+  }
+  const Tensor in = x.to(at::kFloat).contiguous();
+  const int64_t rows = in.numel() / w.in;
+  const Tensor y = at::empty(with_last(x, w.out), in.options());
+  const float* add = bias.defined() ? bias.data_ptr<float>() : nullptr;
+  constexpr int64_t kWorthThreads = 1 << 17;  // multiply-adds
+  const int64_t together = kernels::kPanelsTogether;
+  const int64_t groups = (w.panels() + together - 1) / together;
+  const int64_t work = std::max<int64_t>(1, rows * w.in * together * kernels::kPanel);
+  at::parallel_for(0, groups, kWorthThreads / work + 1, [&](int64_t first, int64_t last) {
+    kernels::packed_rows(w, in.data_ptr<float>(), rows, add, first * together,
+                         std::min(last * together, w.panels()), y.data_ptr<float>());
+  });
+  return y;
 }
 
 Tensor int8_linear(const Tensor& x, const kernels::Int8Matrix& weight, const Tensor& bias,

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "rondo/kernels/int8.h"
+#include "rondo/kernels/packed.h"
 #include "rondo/nn/fused_linear.h"
 #include "rondo/nn/probe.h"
 
@@ -19,6 +20,14 @@ inline Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias, 
 }
 
 // The same with weights of 8 bits; inference only.
+// A weight [out, in] packed for products with any number of rows. fp32.
+struct PackedWeight {
+  explicit PackedWeight(const Tensor& weight);
+  Tensor memory;
+  kernels::PackedMatrix matrix;
+};
+Tensor packed_linear(const Tensor& x, const PackedWeight& weight, const Tensor& bias,
+                     const Scope& scope);
 Tensor int8_linear(const Tensor& x, const kernels::Int8Matrix& weight, const Tensor& bias,
                    const Scope& scope);
 

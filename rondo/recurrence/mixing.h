@@ -6,6 +6,7 @@
 #include <map>
 
 #include "rondo/nn/attention.h"
+#include "rondo/recurrence/beam_cache.h"
 #include "rondo/recurrence/sliced.h"
 #include "rondo/recurrence/state.h"
 #include "rondo/recurrence/step_cache.h"
@@ -25,6 +26,8 @@ struct Call {
   State* state = nullptr;
   // One token is read into these buffers in place of `state`. Null: the usual way.
   StepCaches* steps = nullptr;
+  // One token of every row of a search, whose keys and values are kept here. Null: in `state`.
+  BeamCache* beams = nullptr;
   // Tokens each row has behind it, the same for all rows up to whole blocks.
   int64_t behind = 0;
   // Where permutations for sliced attention come from.
@@ -58,8 +61,5 @@ class TokenMixing : public nn::Module {
 
 // "level.3.keys"
 std::string level_key(int64_t level, const char* name);
-// And where a state keeps which rows of them go on (int64 [B]), if they were not moved yet: that is
-// done when they are next added to.
-constexpr const char* kRowOrder = "order";
 
 }  // namespace rondo

@@ -2,7 +2,6 @@
 #include "rondo/recurrence/self_attention.h"
 
 #include <cmath>
-#include <cstring>
 
 namespace rondo {
 namespace {
@@ -32,35 +31,6 @@ Tensor rows_apart(const Tensor& y, at::IntArrayRef shape) {
       .reshape({shape[0], shape[1], shape[2], shape[3]});
 }
 
-// Rows `order` of `before` [·, T, H, d], or all of them if that is undefined, each followed by its
-// row of `now` [B, t, H, d]. In one pass where there is no gradient: a search does it for every
-// token.
-Tensor continued(const Tensor& before, const Tensor& order, const Tensor& now) {
-  const bool plain = !at::GradMode::is_enabled() && now.is_cpu() && before.is_contiguous() &&
-                     before.scalar_type() == now.scalar_type();
-  if (!plain) return at::cat({order.defined() ? before.index_select(0, order) : before, now}, 1);
-  const Tensor added = now.contiguous();
-  const int64_t rows = now.size(0);
-  const Tensor all =
-      at::empty({rows, before.size(1) + now.size(1), now.size(2), now.size(3)}, now.options());
-  const auto bytes = [](const Tensor& t) {
-    return t.nbytes() / static_cast<size_t>(std::max<int64_t>(1, t.size(0)));
-  };
-  const auto at = [&](const Tensor& t, int64_t row) {
-    return static_cast<char*>(t.data_ptr()) + bytes(t) * static_cast<size_t>(row);
-  };
-  const int64_t* from = order.defined() ? order.data_ptr<int64_t>() : nullptr;
-  constexpr size_t kWorthThreads = 1 << 16;  // bytes
-  const auto grain = static_cast<int64_t>(kWorthThreads / std::max<size_t>(1, bytes(all))) + 1;
-  at::parallel_for(0, rows, grain, [&](int64_t first, int64_t last) {
-    for (int64_t r = first; r < last; ++r) {
-      std::memcpy(at(all, r), at(before, from == nullptr ? r : from[r]), bytes(before));
-      std::memcpy(at(all, r) + bytes(before), at(added, r), bytes(added));
-    }
-  });
-  return all;
-}
-
 }  // namespace
 
 std::string level_key(int64_t level, const char* name) {
@@ -75,9 +45,8 @@ void SelfAttention::extend(Tensor& k, Tensor& v, int64_t level, State& state) {
   const std::string keys = level_key(level, "keys");
   const std::string values = level_key(level, "values");
   if (state.has(keys)) {
-    const Tensor order = state.get(kRowOrder);
-    k = continued(state.get(keys), order, k.transpose(1, 2)).transpose(1, 2);
-    v = continued(state.get(values), order, v.transpose(1, 2)).transpose(1, 2);
+    k = at::cat({state.get(keys), k.transpose(1, 2)}, 1).transpose(1, 2);
+    v = at::cat({state.get(values), v.transpose(1, 2)}, 1).transpose(1, 2);
   }
   state.set(keys, k.transpose(1, 2));  // kept as [B, T, H, d]
   state.set(values, v.transpose(1, 2));
@@ -94,10 +63,15 @@ Tensor SelfAttention::forward(const MixingInput& in, Call& call, const Scope& sc
     if (in.signals.query != nullptr) x = permute_tokens(x, permutation);
   }
   auto [q, k, v, unused] = projections_->heads_of(u, x, in.signals, scope);  // [B, H, T, d]
+  const double factor = inverse_root(options_.shape.head_width);
+  if (call.beams != nullptr) {
+    const Tensor seen = call.beams->attend(in.level, q, k, v, factor);  // [B, H, 1, d]
+    return projections_->output(nn::merge_heads(seen), scope);
+  }
   if (call.state != nullptr) extend(k, v, in.level, *call.state);
 
   nn::AttendOptions how;
-  how.factor = inverse_root(options_.shape.head_width);
+  how.factor = factor;
   how.visible = call.visible;
   if (options_.causal && q.size(2) > 1 && !q.is_meta()) {  // one query, the newest, sees all
     const Tensor causal = causal_visible(q.size(2), k.size(2));

@@ -5,6 +5,7 @@
 
 #include <cmath>
 
+#include "rondo/nn/kernel_choice.h"
 #include "tests/support/expect.h"
 #include "tests/support/shrink.h"
 
@@ -183,24 +184,39 @@ TEST_P(Schemes, EqualsThePlainSearch) {
 INSTANTIATE_TEST_SUITE_P(All, Schemes,
                          ::testing::Values("vanilla", "universal", "one-wide", "ring"));
 
-// Rows may be moved more than once before the next token: it continues as if they had been so
-// always.
-TEST(Reordering, ContinuesTheRowsItNames) {
-  const auto model = made(tiny_translator("ring", 9), 3);
-  const at::NoGradGuard no_grad;
-  const Tensor source = at::tensor({3, 4, 5, 6}, at::kLong).view({1, 4});
-  const Tensor prefixes = at::tensor({1, 5, 1, 7, 1, 3}, at::kLong).view({3, 2});
-  const Tensor next = at::tensor({4, 6, 8}, at::kLong).view({3, 1});
-  const auto order = [](std::vector<int64_t> rows) { return at::tensor(rows, at::kLong); };
-  State state = model->encode(source, Scope());
-  model->decode(prefixes, state, Scope());
-  state = EncoderDecoder::reorder(state, order({2, 0, 1}), Tensor());
-  state = EncoderDecoder::reorder(state, order({0, 0, 2}), Tensor());
-  const Tensor got = model->decode(next, state, Scope());
-  State plain = model->encode(source, Scope());
-  model->decode(prefixes.index_select(0, order({2, 2, 1})), plain, Scope());
-  expect_near(got, model->decode(next, plain, Scope()), 1e-6);
-  EXPECT_FALSE(state.has(kRowOrder));
+// Rows of a search go on as continuations of others, more than once between two tokens, and of
+// fewer sentences: as if each had been decoded by itself. One token may not be seen.
+TEST(BeamCache, ContinuesTheRowsItNames) {
+  for (const auto kernels : {nn::Kernels::reference, nn::Kernels::fused}) {
+    nn::use_kernels(kernels);
+    const auto model = made(tiny_translator("ring", 9), 3);
+    const at::NoGradGuard no_grad;
+    const auto numbers = [](const std::vector<int64_t>& tokens) {
+      return at::tensor(tokens, at::kLong);
+    };
+    const auto column = [&](const std::vector<int64_t>& tokens) {
+      return numbers(tokens).unsqueeze(1);
+    };
+    const Tensor source = numbers({3, 4, 5, 6, 7, 8, kPadding, kPadding}).view({2, 4});
+    State state = model->encode(source, Scope());
+    BeamCache beams;
+    model->decode_beams(column({1, 1}), state, beams);
+    beams.follow({0, 0, 1, 1});
+    model->decode_beams(column({5, 7, kPadding, 3}), state, beams);
+    beams.follow({1, 0, 3, 2});
+    beams.follow({0, 0, 3, 2});
+    model->decode_beams(column({4, 6, 8, 5}), state, beams);
+    beams.follow({2, 3});
+    state = state.select(numbers({1}));
+    const Tensor got = model->decode_beams(column({3, 6}), state, beams);  // [2, 1, D]
+    const Tensor prefixes = numbers({1, kPadding, 8, 3, 1, 3, 5, 6}).view({2, 4});
+    for (int64_t row = 0; row < 2; ++row) {
+      State plain = model->encode(source.narrow(0, 1, 1), Scope());
+      const Tensor want = model->decode_rows(prefixes.narrow(0, row, 1), plain, Scope());
+      expect_near(got.narrow(0, row, 1), want.narrow(1, 3, 1), 1e-5);
+    }
+    EXPECT_EQ(beams.tokens(), 4);
+  }
 }
 
 TEST(BeamSearch, StaysWithinItsLength) {

@@ -1,0 +1,17 @@
+// Many rows with weights that were packed once (packed.h): what a search does for every token, with
+// too few rows to pay for packing again and again. fp32 only. No torch here.
+#pragma once
+
+#include "rondo/kernels/packed.h"
+
+namespace rondo::kernels {
+
+// Work is best cut at multiples of so many panels.
+constexpr int64_t kPanelsTogether = 4;
+
+// y [rows, out] = x [rows, in] · wᵀ (+ bias [out], may be null), the columns of panels
+// [first, last). Each sum is over columns in order, whoever computes it.
+void packed_rows(const PackedMatrix& w, const float* x, int64_t rows, const float* bias,
+                 int64_t first, int64_t last, float* y);
+
+}  // namespace rondo::kernels

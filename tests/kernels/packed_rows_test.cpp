@@ -1,0 +1,83 @@
+// Rows with packed weights against sums in double, over odd shapes and for every kind of CPU; and
+// results that do not depend on how the work is cut.
+#include "rondo/kernels/packed_rows.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/kernels/one_row_test_util.h"
+
+namespace rondo::test {
+namespace {
+
+struct Problem {
+  int64_t rows, out, in;
+  Numbers w, x, bias;
+};
+
+Problem random_problem(int64_t rows, int64_t out, int64_t in) {
+  return {rows,
+          out,
+          in,
+          random_numbers(out * in, 31),
+          random_numbers(rows * in, 32),
+          random_numbers(out, 33)};
+}
+
+// Cut into [0, middle) and [middle, all) panels; what follows y must be left alone.
+Numbers product(const Problem& p, bool biased, bool cut) {
+  constexpr float kUntouched = 12345.0F;
+  kernels::PageArena arena;
+  const kernels::PackedMatrix m =
+      kernels::pack(p.w.data(), p.out, p.in, kernels::PackedFormat::fp32, arena);
+  Numbers y(static_cast<size_t>(p.rows * p.out + 16), kUntouched);
+  const int64_t middle = cut ? m.panels() / 2 : 0;
+  const float* bias = biased ? p.bias.data() : nullptr;
+  kernels::packed_rows(m, p.x.data(), p.rows, bias, middle, m.panels(), y.data());
+  kernels::packed_rows(m, p.x.data(), p.rows, bias, 0, middle, y.data());
+  for (size_t i = 0; i < 16; ++i) EXPECT_EQ(y[y.size() - 1 - i], kUntouched);
+  y.resize(y.size() - 16);
+  return y;
+}
+
+void check(const Problem& p) {
+  SCOPED_TRACE(std::to_string(p.rows) + " rows, " + std::to_string(p.out) + " x " +
+               std::to_string(p.in));
+  const Numbers plain = product(p, false, false);
+  const Numbers biased = product(p, true, true);
+  for (int64_t r = 0; r < p.rows; ++r) {
+    for (int64_t o = 0; o < p.out; ++o) {
+      double want = 0.0;
+      for (int64_t i = 0; i < p.in; ++i) {
+        want +=
+            double{p.x[static_cast<size_t>(r * p.in + i)]} * p.w[static_cast<size_t>(o * p.in + i)];
+      }
+      const auto at = static_cast<size_t>(r * p.out + o);
+      const double near = 1e-6 * static_cast<double>(p.in) + 1e-6;
+      ASSERT_NEAR(plain[at], want, near);
+      ASSERT_NEAR(biased[at], want + p.bias[static_cast<size_t>(o)], near);
+    }
+  }
+}
+
+TEST(PackedRows, EqualSumsInDouble) {
+  on_every_target([] {
+    for (const int64_t rows : {0, 1, 2, 3, 6, 11, 26}) {
+      for (const int64_t out : {1, 16, 17, 64, 161}) {
+        for (const int64_t in : {1, 7, 33, 128}) check(random_problem(rows, out, in));
+      }
+    }
+  });
+}
+
+TEST(PackedRows, DoNotDependOnTheCutNorOnOtherRows) {
+  const Problem all = random_problem(20, 200, 77);
+  EXPECT_EQ(product(all, true, true), product(all, true, false));
+  Problem few = all;
+  few.rows = 2;
+  const Numbers some = product(few, true, false);
+  const Numbers whole = product(all, true, false);
+  EXPECT_TRUE(std::equal(some.begin(), some.end(), whole.begin()));
+}
+
+}  // namespace
+}  // namespace rondo::test

@@ -52,10 +52,6 @@ bool multiply(const Product& p, const Part& part, const float* a, const float* b
                     c + part.row * p.n + part.column, p.n) == dnnl_success;
 }
 
-bool multiply(const Product& p, const Part& part, const float* a, const uint16_t* b, float* c) {
-  return widened_gemm(p, part, a, b, c);
-}
-
 // Without instructions for it oneDNN's bf16 is several times slower than fp32 (AVX-512), or not
 // there at all (AVX2).
 bool multiply(const Product& p, const Part& part, const uint16_t* a, const uint16_t* b, float* c) {
@@ -90,8 +86,8 @@ void add_bias(const Product& p, const Part& part, float* c) {
   }
 }
 
-template <class Left, class Right>
-bool multiply_part(const Product& p, const Part& part, const Left* a, const Right* b, float* c) {
+template <class Number>
+bool multiply_part(const Product& p, const Part& part, const Number* a, const Number* b, float* c) {
   if (!multiply(p, part, a, b, c)) return false;
   add_bias(p, part, c);
   return true;
@@ -128,8 +124,8 @@ Cut cut_of(const Product& p) {
   return {0, share(p.n, p.n >= threads * kMany * kUnit ? kUnit : kUnit / 3)};
 }
 
-template <class Left, class Right>
-void multiply_cut(const Product& p, const Left* a, const Right* b, float* c) {
+template <class Number>
+void multiply_cut(const Product& p, const Number* a, const Number* b, float* c) {
   const Cut cut = cut_of(p);
   bool failed = false;
   if (cut.rows == 0 && cut.columns == 0) {
@@ -176,16 +172,10 @@ void gemm(const Product& p, const float* a, const float* b, float* c) { multiply
 void gemm(const Product& p, const uint16_t* a, const uint16_t* b, float* c) {
   multiply_cut(p, a, b, c);
 }
-void gemm(const Product& p, const float* a, const uint16_t* b, float* c) {
-  multiply_cut(p, a, b, c);
-}
 #else
 bool has_gemm() { return false; }
 void gemm(const Product& /*p*/, const float* /*a*/, const float* /*b*/, float* /*c*/) { refuse(); }
 void gemm(const Product& /*p*/, const uint16_t* /*a*/, const uint16_t* /*b*/, float* /*c*/) {
-  refuse();
-}
-void gemm(const Product& /*p*/, const float* /*a*/, const uint16_t* /*b*/, float* /*c*/) {
   refuse();
 }
 #endif

@@ -25,8 +25,6 @@ bool has_gemm();
 void gemm(const Product& product, const float* a, const float* b, float* c);
 // a and b in bf16, products summed in fp32.
 void gemm(const Product& product, const uint16_t* a, const uint16_t* b, float* c);
-// b in bf16, widened and multiplied in fp32.
-void gemm(const Product& product, const float* a, const uint16_t* b, float* c);
 
 // Must run before oneDNN's first use in the process: asks the kernel for AMX tiles, and keeps
 // oneDNN from them if they are refused (it would die of it).

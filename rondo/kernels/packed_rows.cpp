@@ -2,6 +2,7 @@
 #include "rondo/kernels/packed_rows.h"
 
 #include <algorithm>
+#include <vector>
 
 // SSSE3 is not worth its compile time; Arm's scalable vectors cannot stand in arrays.
 #undef HWY_DISABLED_TARGETS
@@ -26,13 +27,23 @@ HWY_BEFORE_NAMESPACE();
 namespace rondo::kernels::HWY_NAMESPACE {
 namespace {
 
+constexpr int64_t kLine = 64;  // bytes
+
 // What is worked on.
 struct Rows {
   const PackedMatrix* w;
   const float* x;
+  int64_t rows;
   const float* bias;
   float* y;
 };
+
+// The next address that is a whole line.
+float* aligned(float* at) {
+  const auto place = reinterpret_cast<uintptr_t>(at);
+  return at + (kLine - static_cast<int64_t>(place % kLine)) % kLine /
+                  static_cast<int64_t>(sizeof(float));
+}
 
 // One vector of results, from `column` on; the last may be cut off.
 HWY_INLINE void put(const Rows& work, Floats sum, int64_t row, int64_t column) {
@@ -50,20 +61,19 @@ HWY_INLINE void put(const Rows& work, Floats sum, int64_t row, int64_t column) {
   }
 }
 
-// Weights that will be wanted soon, to be fetched while others are worked with.
+// Memory that will be wanted soon, to be fetched while other weights are worked with.
 struct Ahead {
-  const float* next = nullptr;
-  int64_t lines = 0;  // of kPanel numbers
+  const char* next = nullptr;
+  int64_t lines = 0;
 };
-
-// `Count` rows from `row` × `Panels` panels from `panel`.
+// `Count` rows from `row` × `Panels` panels from `panel`, whose weights are `w` [Panels, columns,
+// 16].
 template <int64_t Count, int64_t Panels>
-HWY_INLINE void block(const Rows& work, int64_t row, int64_t panel, Ahead ahead) {
+HWY_INLINE void block(const Rows& work, const float* w, int64_t row, int64_t panel, Ahead ahead) {
   constexpr int64_t kVectors = Panels * kParts;
   const Lane d;
   const int64_t in = work.w->in;
   const int64_t step = work.w->columns() * kPanel;
-  const float* w = static_cast<const float*>(work.w->data) + panel * step;
   const float* x = work.x + row * in;
   Floats sums[Count][kVectors];
   RONDO_UNROLL
@@ -72,7 +82,7 @@ HWY_INLINE void block(const Rows& work, int64_t row, int64_t panel, Ahead ahead)
     for (int64_t v = 0; v < kVectors; ++v) sums[r][v] = hn::Zero(d);
   }
   for (int64_t i = 0; i < in; ++i) {
-    if (i < ahead.lines) hwy::Prefetch(ahead.next + i * kPanel);
+    if (i < ahead.lines) hwy::Prefetch(ahead.next + i * kLine);
     Floats weights[kVectors];
     RONDO_UNROLL
     for (int64_t v = 0; v < kVectors; ++v) {
@@ -97,31 +107,69 @@ HWY_INLINE void block(const Rows& work, int64_t row, int64_t panel, Ahead ahead)
   }
 }
 
+// bf16 → fp32, a few panels.
+void widen_panels(const PackedMatrix& m, int64_t panel, int64_t count, float* to) {
+  const Lane d;
+  const int64_t columns = m.columns();
+  const auto* words = static_cast<const uint32_t*>(m.data);
+  for (int64_t p = panel; p < panel + count; ++p) {
+    const uint32_t* from = words + p * columns * ShortReader::kColumn;
+    for (int64_t part = 0; part < kParts; ++part) {
+      const Floats scale = hn::LoadU(d, m.scale + p * kPanel + part * kLanes);
+      for (int64_t i = 0; i < columns; i += ShortReader::kStep) {
+        Floats weights[ShortReader::kStep];
+        ShortReader::read(from, i, part, weights);
+        for (int64_t s = 0; s < ShortReader::kStep; ++s) {
+          float* at = to + ((p - panel) * columns + i + s) * kPanel + part * kLanes;
+          hn::Store(hn::Mul(weights[s], scale), d, at);
+        }
+      }
+    }
+  }
+}
+
 // All rows of a few panels, which stay in the second cache; the next panels come there meanwhile.
 template <int64_t Panels>
-void rows_of(const Rows& work, int64_t rows, int64_t panel, bool more) {
-  const int64_t step = work.w->columns() * kPanel;
-  const float* next = static_cast<const float*>(work.w->data) + (panel + Panels) * step;
-  const int64_t lines = more ? Panels * work.w->columns() : 0;
+void rows_of(const Rows& work, int64_t panel, bool more, float* wide) {
+  const PackedMatrix& m = *work.w;
+  const int64_t columns = m.columns();
+  const bool exact = m.format == PackedFormat::fp32;
+  const int64_t bytes = columns * (exact ? 4 * kPanel : 4 * ShortReader::kColumn);  // of a panel
+  const char* data = static_cast<const char*>(m.data) + panel * bytes;
+  const float* w = reinterpret_cast<const float*>(data);
+  if (!exact) {
+    widen_panels(m, panel, Panels, wide);
+    w = wide;
+  }
+  const int64_t lines = more ? Panels * bytes / kLine : 0;
   const auto ahead = [&](int64_t first, int64_t last) {
-    const int64_t from = lines * first / rows;
-    return Ahead{next + from * kPanel, lines * last / rows - from};
+    const int64_t from = lines * first / work.rows;
+    return Ahead{data + Panels * bytes + from * kLine, lines * last / work.rows - from};
   };
   int64_t r = 0;
-  for (; r + 6 <= rows; r += 6) block<6, Panels>(work, r, panel, ahead(r, r + 6));
-  for (; r + 3 <= rows; r += 3) block<3, Panels>(work, r, panel, ahead(r, r + 3));
-  for (; r < rows; ++r) block<1, Panels>(work, r, panel, ahead(r, r + 1));
+  for (; r + 6 <= work.rows; r += 6) block<6, Panels>(work, w, r, panel, ahead(r, r + 6));
+  for (; r + 3 <= work.rows; r += 3) block<3, Panels>(work, w, r, panel, ahead(r, r + 3));
+  for (; r < work.rows; ++r) block<1, Panels>(work, w, r, panel, ahead(r, r + 1));
 }
 
 void packed_rows_of(const PackedMatrix& w, const float* x, int64_t rows, const float* bias,
                     int64_t first, int64_t last, float* y) {
-  const Rows work = {&w, x, bias, y};
+  const Rows work = {&w, x, rows, bias, y};
   constexpr int64_t kTogether = kParts == 1 ? kPanelsTogether : 1;  // as registers allow
+  thread_local std::vector<float> room;  // used again by the next product
+  float* wide = nullptr;
+  if (w.format != PackedFormat::fp32) {
+    const int64_t numbers = kTogether * w.columns() * kPanel;
+    if (room.size() < static_cast<size_t>(numbers + kPanel)) {
+      room.resize(static_cast<size_t>(numbers + kPanel));
+    }
+    wide = aligned(room.data());
+  }
   int64_t p = first;
   for (; p + kTogether <= last; p += kTogether) {
-    rows_of<kTogether>(work, rows, p, p + 2 * kTogether <= last);
+    rows_of<kTogether>(work, p, p + 2 * kTogether <= last, wide);
   }
-  for (; p < last; ++p) rows_of<1>(work, rows, p, p + 2 <= last);
+  for (; p < last; ++p) rows_of<1>(work, p, p + 2 <= last, wide);
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 // Many rows with weights that were packed once (packed.h): what a search does for every token, with
-// too few rows to pay for packing again and again. fp32 only. No torch here.
+// too few rows to pay for packing again and again. Weights in bf16 are widened panel by panel, in
+// the second cache; rows are fp32 and stay so. No torch here.
 #pragma once
 
 #include "rondo/kernels/packed.h"
@@ -10,7 +11,7 @@ namespace rondo::kernels {
 constexpr int64_t kPanelsTogether = 4;
 
 // y [rows, out] = x [rows, in] · wᵀ (+ bias [out], may be null), the columns of panels
-// [first, last). Each sum is over columns in order, whoever computes it.
+// [first, last). Each sum is over columns in order, whoever computes it. w is fp32 or bf16.
 void packed_rows(const PackedMatrix& w, const float* x, int64_t rows, const float* bias,
                  int64_t first, int64_t last, float* y);
 

@@ -25,28 +25,21 @@ void widen_row(const uint16_t* __restrict from, uint32_t* __restrict to, int64_t
 
 // A block of a matrix in fp32, as it lies in memory.
 struct Block {
-  const float* numbers = nullptr;
   int64_t step = 0;            // from one row to the next
-  std::vector<uint32_t> room;  // bits of numbers that were widened
+  std::vector<uint32_t> bits;  // of numbers that were widened
+  const float* numbers() const { return reinterpret_cast<const float*>(bits.data()); }
 };
 
 void take_block(const uint16_t* from, int64_t step, int64_t rows, int64_t columns, Block& to) {
-  to.room.resize(static_cast<size_t>(rows * columns));
+  to.bits.resize(static_cast<size_t>(rows * columns));
   for (int64_t r = 0; r < rows; ++r) {
-    widen_row(from + r * step, to.room.data() + r * columns, columns);
+    widen_row(from + r * step, to.bits.data() + r * columns, columns);
   }
-  to.numbers = reinterpret_cast<const float*>(to.room.data());
   to.step = columns;
 }
 
-void take_block(const float* from, int64_t step, int64_t /*rows*/, int64_t /*columns*/, Block& to) {
-  to.numbers = from;
-  to.step = step;
-}
-
 // The given part of op(x), which lies with `step` numbers between rows.
-template <class Number>
-void take_operand(const Number* x, bool transposed, int64_t step, Part place, Block& to) {
+void take_operand(const uint16_t* x, bool transposed, int64_t step, Part place, Block& to) {
   if (transposed) {
     take_block(x + place.column * step + place.row, step, place.n, place.m, to);
   } else {
@@ -56,8 +49,8 @@ void take_operand(const Number* x, bool transposed, int64_t step, Part place, Bl
 
 }  // namespace
 
-template <class Left>
-bool widened_gemm(const Product& p, const Part& part, const Left* a, const uint16_t* b, float* c) {
+bool widened_gemm(const Product& p, const Part& part, const uint16_t* a, const uint16_t* b,
+                  float* c) {
   thread_local Block left;  // used again by the next product
   thread_local Block right;
   const int64_t a_step = p.transpose_a ? p.m : p.k;
@@ -74,7 +67,7 @@ bool widened_gemm(const Product& p, const Part& part, const Left* a, const uint1
         const int64_t m = std::min(kBlockRows, last_row - row);
         take_operand(a, p.transpose_a, a_step, {row, depth, m, k}, left);
         const auto status = dnnl_sgemm(p.transpose_a ? 'T' : 'N', p.transpose_b ? 'T' : 'N', m, n,
-                                       k, p.alpha, left.numbers, left.step, right.numbers,
+                                       k, p.alpha, left.numbers(), left.step, right.numbers(),
                                        right.step, beta, c + row * p.n + column, p.n);
         if (status != dnnl_success) return false;
       }
@@ -82,9 +75,6 @@ bool widened_gemm(const Product& p, const Part& part, const Left* a, const uint1
   }
   return true;
 }
-
-template bool widened_gemm(const Product&, const Part&, const float*, const uint16_t*, float*);
-template bool widened_gemm(const Product&, const Part&, const uint16_t*, const uint16_t*, float*);
 
 }  // namespace rondo::kernels
 #endif

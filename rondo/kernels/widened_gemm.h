@@ -12,10 +12,9 @@ struct Part {
   int64_t row, column, m, n;
 };
 
-// That part of c, as gemm() would compute it but for the bias, by the calling thread; a in fp32 or
-// bf16. False: failed.
-template <class Left>
-bool widened_gemm(const Product& product, const Part& part, const Left* a, const uint16_t* b,
+// That part of c, as gemm() would compute it but for the bias, by the calling thread. False:
+// failed.
+bool widened_gemm(const Product& product, const Part& part, const uint16_t* a, const uint16_t* b,
                   float* c);
 
 }  // namespace rondo::kernels

@@ -40,12 +40,11 @@ LinearMap as_map(const Linear& map, const LowRank* signal, const Linear* folded,
 std::vector<Tensor> apply_together(const Tensor& u, const std::vector<LinearMap>& maps,
                                    const Scope& scope) {
   if (u.is_meta() || scope.watched()) return {};
-  bool bf16 = runs_in_bf16(Operation::linear, u.scalar_type());
+  const bool bf16 = runs_in_bf16(Operation::linear, u.scalar_type());
   for (const LinearMap& map : maps) {
     if (!map.weight.defined() || map.weight.numel() == 0 || !linear_is_fused(u, map.weight)) {
       return {};
     }
-    bf16 = bf16 || map.weight.scalar_type() == at::kBFloat16;
   }
   return fused_linears(u, maps, bf16, Result::branch);
 }

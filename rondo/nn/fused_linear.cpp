@@ -41,8 +41,6 @@ Tensor product(const Tensor& a, const Tensor& b, bool transpose_b, const Tensor&
   const auto bits = [](const Tensor& t) { return static_cast<const uint16_t*>(t.data_ptr()); };
   if (a.scalar_type() == at::kBFloat16) {
     kernels::gemm(p, bits(a), bits(b), c.data_ptr<float>());
-  } else if (b.scalar_type() == at::kBFloat16) {
-    kernels::gemm(p, a.data_ptr<float>(), bits(b), c.data_ptr<float>());
   } else {
     kernels::gemm(p, a.data_ptr<float>(), b.data_ptr<float>(), c.data_ptr<float>());
   }
@@ -130,7 +128,6 @@ Tensor formed_matrix(const LinearMap& map, at::ScalarType type) {
 // A product of rows [m, k] with a matrix.
 struct Factors {
   Tensor a, b;
-  const kernels::RightMatrix* ready = nullptr;  // b, if that was made ready before
 };
 
 // Σ of a_i · op(b_i) (+ bias) → [m, n] of the given type, factors in bf16.
@@ -153,8 +150,8 @@ Tensor bf16_products(const std::vector<Factors>& factors, bool transpose_b, cons
   std::vector<kernels::RowTerm> terms;
   for (const Factors& f : factors) {
     if (f.a.size(1) == 0) continue;
-    if (f.ready == nullptr) right.emplace_back(bf16_of(f.b), f.a.size(1), n, transpose_b);
-    terms.push_back({bf16_of(f.a), f.ready != nullptr ? f.ready : &right.back()});
+    right.emplace_back(bf16_of(f.b), f.a.size(1), n, transpose_b);
+    terms.push_back({bf16_of(f.a), &right.back()});
   }
   if (terms.empty()) return bias.defined() ? out.copy_(bias) : out.zero_();
   kernels::RowResults results;
@@ -172,7 +169,7 @@ Tensor bf16_products(const std::vector<Factors>& factors, bool transpose_b, cons
 Tensor apply_map(const Tensor& in, const Tensor& w, const LinearMap& map, at::ScalarType result) {
   const Tensor& bias = map.bias;
   if (in.scalar_type() == at::kBFloat16) {
-    return bf16_products({{in, w, map.ready.get()}}, true, bias, result);
+    return bf16_products({{in, w}}, true, bias, result);
   }
   return product(in, w, true, Tensor(), bias);
 }
@@ -303,15 +300,6 @@ class FusedLinears : public torch::autograd::Function<FusedLinears> {
   }
 };
 
-// Whether bf16 is only how weights are kept: without instructions for it, inputs of inference need
-// not be rounded too.
-bool only_weights_are_bf16(const std::vector<LinearMap>& maps) {
-  return !branches_in_bf16() && !cpu_has_bf16() &&
-         std::all_of(maps.begin(), maps.end(), [](const LinearMap& map) {
-           return map.weight.scalar_type() == at::kBFloat16 && !map.up.defined();
-         });
-}
-
 bool is_plain(const Tensor& t) {
   return t.device().is_cpu() && (t.scalar_type() == at::kFloat || t.scalar_type() == at::kBFloat16);
 }
@@ -330,8 +318,8 @@ std::vector<Tensor> fused_linears(const Tensor& x, const std::vector<LinearMap>&
   if (bf16 && result == Result::branch && branches_in_bf16()) types.result = at::kBFloat16;
   const MapParameters parameters(maps);
   if ((!x.requires_grad() && !parameters.learn()) || !at::GradMode::is_enabled()) {
-    const at::ScalarType input = only_weights_are_bf16(maps) ? at::kFloat : types.factor;
-    return run_maps(x, rows(x, input), factor_weights(maps, types.factor), maps, types.result);
+    return run_maps(x, rows(x, types.factor), factor_weights(maps, types.factor), maps,
+                    types.result);
   }
   return FusedLinears::apply(x, at::TensorList(parameters.defined), parameters.places, maps, types);
 }

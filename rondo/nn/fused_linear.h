@@ -13,8 +13,6 @@ namespace rondo::nn {
 struct LinearMap {
   Tensor weight;
   Tensor bias;
-  // A bf16 weight made ready once for all products, or null: they do it each time.
-  std::shared_ptr<const kernels::RightMatrix> ready = {};
   // Where defined (both), of low rank r: the matrix is weight + upᵀ · down, formed once for all
   // rows. up [r, out], down [r, in], fp32.
   Tensor up = {};

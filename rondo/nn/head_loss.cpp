@@ -212,8 +212,7 @@ Tensor head_cross_entropy_sum(const Tensor& x, const Head& head, const Tensor& l
     const Tensor logits = linear(x, map.weight, Tensor(), Scope()) * head.scale;
     return cross_entropy_sum(map.bias.defined() ? logits + map.bias : logits, labels, smoothing);
   }
-  const bool bf16 =
-      map.weight.scalar_type() == at::kBFloat16 || runs_in_bf16(Operation::linear, x.scalar_type());
+  const bool bf16 = runs_in_bf16(Operation::linear, x.scalar_type());
   HeadRows in;
   in.x = x.detach().to(bf16 ? at::kBFloat16 : at::kFloat).contiguous();
   in.weight = bf16 ? bf16_weight(map.weight) : map.weight.detach().contiguous();

@@ -3,7 +3,6 @@
 
 #include <cmath>
 
-#include "rondo/kernels/row_products.h"
 #include "rondo/nn/kernel_choice.h"
 
 namespace rondo::nn {
@@ -26,23 +25,20 @@ Tensor Linear::forward(const Tensor& x, const Scope& scope, Result result) const
 
 void Linear::convert(WeightFormat format) {
   const at::NoGradGuard no_grad;
-  if (format == WeightFormat::bf16) {
-    weight_.set_data(weight_.detach().to(at::kBFloat16).contiguous());
-    if (!kernels::tile_products_work() || weight_.numel() == 0) return;  // nothing to make ready
-    ready_ = std::make_shared<kernels::RightMatrix>(
-        static_cast<const kernels::Bf16*>(weight_.data_ptr()), weight_.size(1), weight_.size(0),
-        /*transposed=*/true);
-  }
-  const bool fused = kernels_in_use() == Kernels::fused;
   const Tensor w = weight_.detach().contiguous();
-  if (format == WeightFormat::fp32 && fused && w.is_cpu() && w.numel() > 0) {
-    packed_ = std::make_shared<PackedWeight>(w);
-    weight_.set_data(at::empty({0}));
+  const bool fused = kernels_in_use() == Kernels::fused && w.is_cpu();
+  if (format == WeightFormat::int8) {
+    int8_ = std::make_shared<kernels::Int8Matrix>(kernels::quantize_rows(
+        w.data_ptr<float>(), w.size(0), w.size(1),
+        fused ? kernels::int8_products().front() : kernels::Int8Products::plain));
+  } else if (fused) {
+    packed_ = std::make_shared<PackedWeight>(w, format == WeightFormat::bf16
+                                                    ? kernels::PackedFormat::bf16
+                                                    : kernels::PackedFormat::fp32);
+  } else {
+    if (format == WeightFormat::bf16) weight_.set_data(w.to(at::kBFloat16).to(at::kFloat));
+    return;
   }
-  if (format != WeightFormat::int8) return;
-  int8_ = std::make_shared<kernels::Int8Matrix>(kernels::quantize_rows(
-      w.data_ptr<float>(), w.size(0), w.size(1),
-      fused ? kernels::int8_products().front() : kernels::Int8Products::plain));
   weight_.set_data(at::empty({0}));
 }
 
@@ -105,7 +101,6 @@ Tensor LowRank::matrix() const {
 }
 
 LinearMap LowRank::added_to(LinearMap map) const {
-  map.ready = nullptr;
   if (full_.defined()) {
     map.weight = map.weight + full_.t();
   } else {
@@ -125,7 +120,8 @@ FeedForward::FeedForward(const FeedForwardShape& shape, LinearLaws up, LinearLaw
 Tensor FeedForward::forward(const Tensor& u, const Tensor& inner, const Scope& scope,
                             const Linear* up) const {
   const Linear& map = up != nullptr ? *up : *up_;
-  // Our kernel adds the bias on its way; int8 products, which have no weight, add their own.
+  // Our kernel adds the bias on its way; maps that were converted, and have no weight, add their
+  // own.
   const bool apart = kernels_in_use() == Kernels::fused && map.weight().numel() > 0;
   const Tensor bias = apart ? map.bias() : Tensor();
   Tensor h = apart ? linear(u, map.without_bias(), scope / "up", Result::branch)

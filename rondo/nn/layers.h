@@ -16,8 +16,8 @@ LinearLaws torch_laws(int64_t fan_in);
 // Truncated normal of deviation √(1 / fan_in), bias 0.
 LinearLaws fan_in_laws(int64_t fan_in);
 
-// How weights of linear maps are kept for inference: fp32 as they are, but packed for our kernels
-// once and for all. Activations stay fp32 between them.
+// How weights of linear maps are kept for inference, packed for our kernels once and for all.
+// Activations stay fp32, whatever the CPU multiplies best: with int8 alone they are rounded too.
 enum class WeightFormat { fp32, bf16, int8 };
 
 // y = x Wᵀ + b. Parameters: weight [out, in], bias [out] (if any).
@@ -31,15 +31,14 @@ class Linear : public Module {
 
   const Tensor& weight() const { return weight_; }
   const Tensor& bias() const { return bias_; }
-  LinearMap without_bias() const { return {weight_, Tensor(), ready_}; }
-  LinearMap map() const { return {weight_, bias_, ready_}; }
+  LinearMap without_bias() const { return {weight_, Tensor()}; }
+  LinearMap map() const { return {weight_, bias_}; }
   // For inference only, and for good: the fp32 weight is given up.
   void convert(WeightFormat format);
 
  private:
   Tensor weight_;
   Tensor bias_;
-  std::shared_ptr<const kernels::RightMatrix> ready_;  // of a bf16 weight
   // In place of weight_, which is empty then:
   std::shared_ptr<const kernels::Int8Matrix> int8_;
   std::shared_ptr<const PackedWeight> packed_;

@@ -88,16 +88,15 @@ Tensor linear(const Tensor& x, const LinearMap& map, const Scope& scope, Result 
     scope.multiply_adds(static_cast<double>(x.numel()) * static_cast<double>(weight.size(0)));
   }
   if (x.is_meta()) return shape_only(x, with_last(x, weight.size(0)));
-  const bool bf16 =
-      weight.scalar_type() == at::kBFloat16 || runs_in_bf16(Operation::linear, x.scalar_type());
+  const bool bf16 = runs_in_bf16(Operation::linear, x.scalar_type());
   if (linear_is_fused(x, weight)) return fused_linear(x, map, bf16, result);
   const auto in = [bf16](const Tensor& t) { return bf16 ? rounded(t) : t; };
   return at::linear(in(x), in(map.matrix()),
                     bias.defined() ? c10::optional<Tensor>(bias) : c10::nullopt);
 }
 
-PackedWeight::PackedWeight(const Tensor& weight)
-    : matrix(kernels::shape_packed(weight.size(0), weight.size(1), kernels::PackedFormat::fp32)) {
+PackedWeight::PackedWeight(const Tensor& weight, kernels::PackedFormat format)
+    : matrix(kernels::shape_packed(weight.size(0), weight.size(1), format)) {
   memory = at::zeros({static_cast<int64_t>(matrix.bytes() / sizeof(float))});
   kernels::pack_into(weight.data_ptr<float>(), memory.data_ptr<float>(), matrix);
 }

@@ -20,9 +20,9 @@ inline Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias, 
 }
 
 // The same with weights of 8 bits; inference only.
-// A weight [out, in] packed for products with any number of rows. fp32.
+// A weight [out, in] packed for products with any number of rows, which stay fp32.
 struct PackedWeight {
-  explicit PackedWeight(const Tensor& weight);
+  PackedWeight(const Tensor& weight, kernels::PackedFormat format);
   Tensor memory;
   kernels::PackedMatrix matrix;
 };

@@ -97,11 +97,7 @@ BenchResult translate_sentences(const BenchOptions& options) {
   const EncoderDecoderConfig c = base_model("ringformer/mt-base");
   Race race("translate", options);
   race.ours("fp32", kUnits, "sentences", searching(c, nn::WeightFormat::fp32));
-  for (const BenchPrecision& p : bench_precisions()) {
-    if (!p.bf16) continue;
-    race.limit(matmul_limit(true));
-    race.ours("bf16", kUnits, "sentences", searching(c, nn::WeightFormat::bf16));
-  }
+  race.ours("bf16", kUnits, "sentences", searching(c, nn::WeightFormat::bf16));
   race.ours("int8", kUnits, "sentences", searching(c, nn::WeightFormat::int8));
   const int64_t parameters = count_parameters(*drawn_network(ModelConfig{c}));
   race.peer("PyTorch fp32", kUnits, "sentences", "translation.py",

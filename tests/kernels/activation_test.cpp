@@ -134,8 +134,9 @@ TEST(FusedFeedForward, EqualsPlainAndCountsTheSame) {
   }
 }
 
-TEST(FusedFeedForward, EqualsPlainWithOtherWeightFormats) {
-  for (const nn::WeightFormat format : {nn::WeightFormat::bf16, nn::WeightFormat::int8}) {
+TEST(FusedFeedForward, EqualsPlainWithEveryWeightFormat) {
+  for (const nn::WeightFormat format :
+       {nn::WeightFormat::fp32, nn::WeightFormat::bf16, nn::WeightFormat::int8}) {
     nn::FeedForwardShape shape;
     shape.width = 32;
     shape.hidden = 64;
@@ -145,7 +146,7 @@ TEST(FusedFeedForward, EqualsPlainWithOtherWeightFormats) {
       if (auto* map = dynamic_cast<nn::Linear*>(module.get())) map->convert(format);
     }
     const at::NoGradGuard no_grad;
-    for (const int64_t rows : {5, 50}) {  // many use the weights made ready
+    for (const int64_t rows : {5, 50}) {
       const Tensor u = noise({rows, 32}, 2, at::kFloat);
       const Tensor got = layer.forward(u, Tensor(), Scope());
       const PlainKernels plain;

@@ -92,11 +92,6 @@ TEST(Gemm, OfBf16EqualsProductsOfTheSameNumbers) {
       kernels::gemm(p, bits_of(in_a), bits_of(in_b), whole.data_ptr<float>());
       EXPECT_LE((whole - want).abs().max().item<double>(), most);
 
-      const Tensor wide = in_a.to(at::kFloat);
-      const Tensor half = c.clone();
-      kernels::gemm(p, wide.data_ptr<float>(), bits_of(in_b), half.data_ptr<float>());
-      EXPECT_LE((half - want).abs().max().item<double>(), most);
-
       const kernels::Part part = {p.m / 3, p.n / 4, p.m - p.m / 3, p.n - p.n / 4};
       const Tensor partly = c.clone();
       ASSERT_TRUE(

@@ -151,10 +151,14 @@ TEST(WeightFormat, ConvertedMapsStayNear) {
   const Tensor bias = at::randn({40});
   const Tensor x = at::randn({7, 64});
   const Tensor exact = nn::Linear(w, bias).forward(x, Scope());
+  nn::Linear packed(w.clone(), bias);
+  packed.convert(nn::WeightFormat::fp32);
+  expect_near(packed.forward(x, Scope()), exact, 1e-5);
   nn::Linear half(w.clone(), bias);
   half.convert(nn::WeightFormat::bf16);
   expect_near(half.forward(x, Scope()), exact, 0.05);
-  EXPECT_EQ(half.forward(x, Scope()).scalar_type(), at::kFloat);
+  const Tensor rounded = w.to(at::kBFloat16).to(at::kFloat);  // weights are, inputs are not
+  expect_near(half.forward(x, Scope()), nn::Linear(rounded, bias).forward(x, Scope()), 2e-4);
   nn::Linear small(w.clone(), bias);
   small.convert(nn::WeightFormat::int8);
   expect_near(small.forward(x, Scope()), exact, 0.1);

@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "tests/kernels/one_row_test_util.h"
 
 namespace rondo::test {
@@ -24,11 +26,10 @@ Problem random_problem(int64_t rows, int64_t out, int64_t in) {
 }
 
 // Cut into [0, middle) and [middle, all) panels; what follows y must be left alone.
-Numbers product(const Problem& p, bool biased, bool cut) {
+Numbers product(const Problem& p, kernels::PackedFormat format, bool biased, bool cut) {
   constexpr float kUntouched = 12345.0F;
   kernels::PageArena arena;
-  const kernels::PackedMatrix m =
-      kernels::pack(p.w.data(), p.out, p.in, kernels::PackedFormat::fp32, arena);
+  const kernels::PackedMatrix m = kernels::pack(p.w.data(), p.out, p.in, format, arena);
   Numbers y(static_cast<size_t>(p.rows * p.out + 16), kUntouched);
   const int64_t middle = cut ? m.panels() / 2 : 0;
   const float* bias = biased ? p.bias.data() : nullptr;
@@ -39,17 +40,18 @@ Numbers product(const Problem& p, bool biased, bool cut) {
   return y;
 }
 
-void check(const Problem& p) {
+void check(const Problem& p, kernels::PackedFormat format) {
   SCOPED_TRACE(std::to_string(p.rows) + " rows, " + std::to_string(p.out) + " x " +
                std::to_string(p.in));
-  const Numbers plain = product(p, false, false);
-  const Numbers biased = product(p, true, true);
+  const bool exact = format == kernels::PackedFormat::fp32;
+  const Numbers plain = product(p, format, false, false);
+  const Numbers biased = product(p, format, true, true);
   for (int64_t r = 0; r < p.rows; ++r) {
     for (int64_t o = 0; o < p.out; ++o) {
       double want = 0.0;
       for (int64_t i = 0; i < p.in; ++i) {
-        want +=
-            double{p.x[static_cast<size_t>(r * p.in + i)]} * p.w[static_cast<size_t>(o * p.in + i)];
+        const float w = p.w[static_cast<size_t>(o * p.in + i)];
+        want += double{p.x[static_cast<size_t>(r * p.in + i)]} * (exact ? w : rounded(w));
       }
       const auto at = static_cast<size_t>(r * p.out + o);
       const double near = 1e-6 * static_cast<double>(p.in) + 1e-6;
@@ -63,20 +65,25 @@ TEST(PackedRows, EqualSumsInDouble) {
   on_every_target([] {
     for (const int64_t rows : {0, 1, 2, 3, 6, 11, 26}) {
       for (const int64_t out : {1, 16, 17, 64, 161}) {
-        for (const int64_t in : {1, 7, 33, 128}) check(random_problem(rows, out, in));
+        for (const int64_t in : {1, 7, 33, 128}) {
+          check(random_problem(rows, out, in), kernels::PackedFormat::fp32);
+          check(random_problem(rows, out, in), kernels::PackedFormat::bf16);
+        }
       }
     }
   });
 }
 
 TEST(PackedRows, DoNotDependOnTheCutNorOnOtherRows) {
-  const Problem all = random_problem(20, 200, 77);
-  EXPECT_EQ(product(all, true, true), product(all, true, false));
-  Problem few = all;
-  few.rows = 2;
-  const Numbers some = product(few, true, false);
-  const Numbers whole = product(all, true, false);
-  EXPECT_TRUE(std::equal(some.begin(), some.end(), whole.begin()));
+  for (const auto format : {kernels::PackedFormat::fp32, kernels::PackedFormat::bf16}) {
+    const Problem all = random_problem(20, 200, 77);
+    const Numbers whole = product(all, format, true, false);
+    EXPECT_EQ(product(all, format, true, true), whole);
+    Problem few = all;
+    few.rows = 2;
+    const Numbers some = product(few, format, true, false);
+    EXPECT_TRUE(std::equal(some.begin(), some.end(), whole.begin()));
+  }
 }
 
 }  // namespace

@@ -1,8 +1,13 @@
 // Slicing, permuting and undoing it.
 #include "rondo/recurrence/sliced.h"
 
+#include <ATen/Parallel.h>
 #include <fmt/format.h>
 #include <torch/csrc/autograd/custom_function.h>
+
+#include <algorithm>
+#include <cstring>
+#include <map>
 
 #include "rondo/base/error.h"
 #include "rondo/nn/module.h"
@@ -28,12 +33,48 @@ Tensor checked_permutation(const Tensor& given, int64_t tokens, int64_t use) {
   return given;
 }
 
+// Drawn once: an image asks for a dozen of them, and seeding a generator takes as long as a level.
+Tensor fixed_permutation(int64_t use, int64_t tokens) {
+  constexpr size_t kMost = 256;  // images come in few sizes
+  thread_local std::map<std::pair<int64_t, int64_t>, Tensor> drawn;
+  if (drawn.size() > kMost) drawn.clear();
+  Tensor& permutation = drawn[{use, tokens}];
+  if (!permutation.defined()) {
+    const auto generator =
+        nn::counter_generator(kEvaluationSeed, "permutation", static_cast<uint64_t>(use));
+    permutation = at::randperm(tokens, generator, at::kLong);
+  }
+  return permutation;
+}
+
+// x [B, N, D] by its tokens, whole rows at a time: torch sets up a copy for each of them.
+Tensor taken(const Tensor& x, const Tensor& order) {
+  if (!x.is_cpu() || x.dim() != 3) return x.index_select(1, order);
+  const Tensor from = x.contiguous();
+  Tensor to = at::empty_like(from);
+  const int64_t tokens = from.size(1);
+  const auto bytes = from.size(2) * static_cast<int64_t>(from.element_size());
+  const auto* source = static_cast<const char*>(from.data_ptr());
+  auto* target = static_cast<char*>(to.data_ptr());
+  const int64_t* places = order.data_ptr<int64_t>();
+  constexpr int64_t kWorthThreads = 1 << 16;  // bytes
+  at::parallel_for(0, from.size(0) * tokens, kWorthThreads / std::max<int64_t>(1, bytes) + 1,
+                   [&](int64_t first, int64_t last) {
+                     for (int64_t i = first; i < last; ++i) {
+                       const int64_t row = i / tokens * tokens + places[i % tokens];
+                       std::memcpy(target + i * bytes, source + row * bytes,
+                                   static_cast<size_t>(bytes));
+                     }
+                   });
+  return to;
+}
+
 class PermuteTokens : public torch::autograd::Function<PermuteTokens> {
  public:
   static Tensor forward(torch::autograd::AutogradContext* context, const Tensor& x,
                         const Tensor& permutation) {
     context->save_for_backward({permutation});
-    return x.index_select(1, permutation);
+    return taken(x, permutation);
   }
   static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context,
                                                  const torch::autograd::variable_list& gradients) {
@@ -55,9 +96,7 @@ Tensor Permutations::next(int64_t tokens) {
     return checked_permutation(given_[static_cast<size_t>(use)], tokens, use);
   }
   if (draw_ == Draw::random) return at::randperm(tokens, at::kLong);
-  const auto generator =
-      nn::counter_generator(kEvaluationSeed, "permutation", static_cast<uint64_t>(use));
-  return at::randperm(tokens, generator, at::kLong);
+  return fixed_permutation(use, tokens);
 }
 
 Tensor invert(const Tensor& permutation) {

@@ -82,8 +82,7 @@ void Writer::feed(int64_t token) {
 int64_t Writer::write(Sampler& sampler, int64_t start) {
   if (pending_ >= 0) feed(std::exchange(pending_, -1));
   if (logits_.empty()) feed(start);
-  scratch_ = logits_;
-  pending_ = sampler.sample(scratch_, static_cast<uint64_t>(position_));
+  pending_ = sampler.sample(logits_, static_cast<uint64_t>(position_));
   return pending_;
 }
 

@@ -16,17 +16,19 @@ void Sampler::remember(int64_t token) {
   while (static_cast<int64_t>(recent_.size()) > options_.repetition_window) recent_.pop_front();
 }
 
-void Sampler::penalise(std::vector<float>& logits) const {
-  if (options_.repetition_penalty == 1.0) return;
+const std::vector<float>& Sampler::penalised(const std::vector<float>& logits) {
+  if (options_.repetition_penalty == 1.0) return logits;
+  penalised_ = logits;
   const auto penalty = static_cast<float>(options_.repetition_penalty);
   for (const int64_t token : std::set<int64_t>(recent_.begin(), recent_.end())) {
-    float& logit = logits[static_cast<size_t>(token)];
+    float& logit = penalised_[static_cast<size_t>(token)];
     logit = logit > 0 ? logit / penalty : logit * penalty;
   }
+  return penalised_;
 }
 
-int64_t Sampler::sample(std::vector<float>& logits, uint64_t number) {
-  penalise(logits);
+int64_t Sampler::sample(const std::vector<float>& given, uint64_t number) {
+  const std::vector<float>& logits = penalised(given);
   if (options_.temperature <= 0.0) {
     const int64_t best = kernels::largest_one(logits.data(), static_cast<int64_t>(logits.size()));
     remember(best);

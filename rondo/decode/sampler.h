@@ -23,13 +23,14 @@ class Sampler {
  public:
   explicit Sampler(const SamplerOptions& options) : options_(options) {}
 
-  // Picks the document's token `number` and remembers it. `logits` is scratch: it is changed.
-  int64_t sample(std::vector<float>& logits, uint64_t number);
+  // Picks the document's token `number` and remembers it.
+  int64_t sample(const std::vector<float>& logits, uint64_t number);
   // Remembers a token that was given (a prompt's) without drawing.
   void remember(int64_t token);
 
  private:
-  void penalise(std::vector<float>& logits) const;
+  // `logits`, or a copy in which recent tokens are made less likely.
+  const std::vector<float>& penalised(const std::vector<float>& logits);
   // Weights proportional to probabilities.
   void weigh(const std::vector<float>& logits);
   // Puts the tokens that may be drawn first in order_; how many they are.
@@ -37,6 +38,7 @@ class Sampler {
 
   SamplerOptions options_;
   std::deque<int64_t> recent_;
+  std::vector<float> penalised_;
   std::vector<int64_t> order_;
   std::vector<double> weights_;
 };

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <utility>
 
 namespace rondo {
 
@@ -81,10 +82,9 @@ StepLoop::View StepLoop::view_of(const StepCaches& caches, size_t level) const {
 }
 
 const float* StepLoop::step(int64_t token, StepCaches& caches) {
-  for (size_t i = 0; i < views_.size(); ++i) views_[i] = view_of(caches, i);
   phase_ = caches.phase;
   behind_ = caches.position.data_ptr<int64_t>()[0];
-  if (rounded_ != nullptr && (phase_ == 0 || rounded_is_old_)) round_window(caches);
+  if (phase_ == 0 || caches_are_new_) look_at(caches);
   std::copy_n(weights_->embedding(token), weights_->config().width, x_.begin());
   for (size_t k = 0; k < position_code_.size(); ++k) {
     const double angle = static_cast<double>(behind_ + 1) * weights_->rates()[k];
@@ -98,14 +98,15 @@ const float* StepLoop::step(int64_t token, StepCaches& caches) {
   return logits_.data();
 }
 
-// At a block's begin the buffers have moved.
-void StepLoop::round_window(const StepCaches& caches) {
-  if (!rounded_is_old_ && rounded_->move()) return;
+// At a block's begin the buffers have moved, and states are others.
+void StepLoop::look_at(const StepCaches& caches) {
+  for (size_t i = 0; i < views_.size(); ++i) views_[i] = view_of(caches, i);
+  const bool known = !std::exchange(caches_are_new_, false);
+  if (rounded_ == nullptr || (known && rounded_->move())) return;
   for (size_t i = 0; i < views_.size(); ++i) {
     rounded_->fill(i, views_[i].keys, views_[i].values,
                    weights_->config().time.window + caches.phase);
   }
-  rounded_is_old_ = false;
 }
 
 void StepLoop::play(int member) {

@@ -20,7 +20,7 @@ class StepLoop {
   // the next call. LanguageModel::end_step() must follow.
   const float* step(int64_t token, StepCaches& caches);
   // To be called when the caches of the next step are others than those of the last.
-  void caches_changed() { rounded_is_old_ = true; }
+  void caches_changed() { caches_are_new_ = true; }
 
  private:
   using Row = std::vector<float>;
@@ -44,7 +44,7 @@ class StepLoop {
 
   View view_of(const StepCaches& caches, size_t level) const;
   void play(int member);
-  void round_window(const StepCaches& caches);
+  void look_at(const StepCaches& caches);
   void play_mixing(size_t number, int member);
   void play_feed(const StepFeedPlace& place, int member);
   void attend_head(size_t number, int64_t head, Own& own);
@@ -68,7 +68,7 @@ class StepLoop {
   int members_ = 1;
   std::vector<View> views_;
   std::unique_ptr<RoundedWindow> rounded_;  // null: fp32
-  bool rounded_is_old_ = true;
+  bool caches_are_new_ = true;
   int64_t phase_ = 0;
   int64_t behind_ = 0;  // tokens read before this one
   std::vector<double> position_code_;

@@ -60,8 +60,7 @@ Distribution frequencies(const SamplerOptions& o, const std::vector<int64_t>& re
   for (int64_t i = 0; i < draws; ++i) {
     Sampler sampler(o);
     for (const int64_t token : recent) sampler.remember(token);
-    std::vector<float> scratch = kSomeLogits;
-    counts[static_cast<size_t>(sampler.sample(scratch, static_cast<uint64_t>(i)))] += 1.0;
+    counts[static_cast<size_t>(sampler.sample(kSomeLogits, static_cast<uint64_t>(i)))] += 1.0;
   }
   for (double& x : counts) x /= static_cast<double>(draws);
   return counts;
@@ -92,8 +91,7 @@ SamplerOptions options_with(double temperature, int64_t top_k = 0, double top_p 
 }
 
 int64_t draw(Sampler& sampler, uint64_t number) {
-  std::vector<float> scratch = kSomeLogits;
-  return sampler.sample(scratch, number);
+  return sampler.sample(kSomeLogits, number);
 }
 
 TEST(Sampling, GreedyTakesTheLikeliestAndTheFirstOfEquals) {

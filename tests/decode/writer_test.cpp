@@ -126,9 +126,10 @@ TEST_P(Writing, PicksWhatTheSamplerPicksOfTheLogits) {
     writer.read(text);
     write(writer, i, text);
     const Tensor logits = writer.state().get("logits").contiguous();
-    std::vector<float> scratch(logits.data_ptr<float>(), logits.data_ptr<float>() + logits.numel());
+    const std::vector<float> row(logits.data_ptr<float>(),
+                                 logits.data_ptr<float>() + logits.numel());
     write(writer, 1, text);
-    EXPECT_EQ(text.back(), sampler.sample(scratch, static_cast<uint64_t>(6 + i))) << i;
+    EXPECT_EQ(text.back(), sampler.sample(row, static_cast<uint64_t>(6 + i))) << i;
   }
 }
 

@@ -66,6 +66,7 @@ struct Ahead {
   const char* next = nullptr;
   int64_t lines = 0;
 };
+
 // `Count` rows from `row` × `Panels` panels from `panel`, whose weights are `w` [Panels, columns,
 // 16].
 template <int64_t Count, int64_t Panels>

@@ -40,7 +40,7 @@ class Writer {
   StepCaches caches_;
   bool stepping_ = false;
   std::vector<float> logits_;  // after the last token read; empty when none was
-  int64_t pending_ = -1;  // written, not yet read by the model
+  int64_t pending_ = -1;       // written, not yet read by the model
   int64_t position_ = 0;
 };
 

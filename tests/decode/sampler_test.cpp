@@ -90,9 +90,7 @@ SamplerOptions options_with(double temperature, int64_t top_k = 0, double top_p 
   return o;
 }
 
-int64_t draw(Sampler& sampler, uint64_t number) {
-  return sampler.sample(kSomeLogits, number);
-}
+int64_t draw(Sampler& sampler, uint64_t number) { return sampler.sample(kSomeLogits, number); }
 
 TEST(Sampling, GreedyTakesTheLikeliestAndTheFirstOfEquals) {
   Sampler greedy(options_with(0.0));

@@ -1,9 +1,11 @@
-// How long inference takes beside the plain operations: linear maps with packed weights, and
-// attention of a search's few queries.
+// How long inference takes beside the plain operations: linear maps with packed weights, attention
+// of a search's few queries, writing token by token.
 #include "bench/bench.h"
+#include "rondo/decode/generate.h"
 #include "rondo/nn/attention.h"
 #include "rondo/nn/layers.h"
 #include "rondo/recurrence/beam_cache.h"
+#include "rondo/study/bench_language.h"
 
 namespace rondo {
 namespace {
@@ -51,7 +53,27 @@ void register_few_queries(int64_t sentences, int64_t beam, int64_t keys) {
   });
 }
 
+void register_writing() {
+  for (const auto& [format, name] : {std::pair{kernels::PackedFormat::fp32, "fp32"},
+                                     std::pair{kernels::PackedFormat::bf16, "bf16"},
+                                     std::pair{kernels::PackedFormat::int8, "int8"}}) {
+    bench::compare(std::string("write_token/256_wide/") + name, [format = format]() -> bench::Work {
+      LanguageModelConfig c = causal_model();
+      c.time.kind = "window";
+      c.time.window = c.time.segment;
+      const auto model = std::dynamic_pointer_cast<LanguageModel>(drawn_network(ModelConfig{c}));
+      const auto weights = std::make_shared<StepWeights>(*model, format);
+      const auto writer = std::make_shared<Writer>(model, State(), weights);
+      SamplerOptions likeliest;
+      likeliest.temperature = 0;
+      const auto sampler = std::make_shared<Sampler>(likeliest);
+      return [=] { writer->write(*sampler, 0); };
+    });
+  }
+}
+
 const bool inference_registered = [] {
+  register_writing();
   register_packed(160, 512, 512);
   register_packed(160, 512, 2048);
   register_packed(32, 2048, 512);

@@ -7,7 +7,7 @@
 #include <set>
 
 #include "rondo/base/random.h"
-#include "rondo/kernels/packed.h"
+#include "rondo/kernels/best_of_row.h"
 
 namespace rondo {
 
@@ -30,7 +30,9 @@ const std::vector<float>& Sampler::penalised(const std::vector<float>& logits) {
 int64_t Sampler::sample(const std::vector<float>& given, uint64_t number) {
   const std::vector<float>& logits = penalised(given);
   if (options_.temperature <= 0.0) {
-    const int64_t best = kernels::largest_one(logits.data(), static_cast<int64_t>(logits.size()));
+    float highest = 0.0F;
+    int64_t best = 0;
+    kernels::best_of_row(logits.data(), static_cast<int64_t>(logits.size()), 1, &highest, &best);
     remember(best);
     return best;
   }

@@ -12,6 +12,8 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "rondo/kernels/unroll.h"
+
 // Highway 1.0.3 knows AVX-512, but neither its BF16 part nor the tile registers (AMX). Compilers
 // use those only where they are told to by name, so all AVX-512 code may be compiled with them, and
 // what names them (Bf16Math, AmxMath) is run only where the CPU has them.
@@ -25,13 +27,6 @@
 #else
 #define RONDO_HAVE_BF16 0
 #define RONDO_BEFORE_KERNELS() HWY_BEFORE_NAMESPACE()
-#endif
-
-#undef RONDO_UNROLL
-#if defined(__clang__)
-#define RONDO_UNROLL _Pragma("clang loop unroll(full)")
-#else
-#define RONDO_UNROLL _Pragma("GCC unroll 16")
 #endif
 
 RONDO_BEFORE_KERNELS();

@@ -10,12 +10,8 @@
 #include <cstring>
 
 #include "rondo/kernels/cpu_bf16.h"
+#include "rondo/kernels/unroll.h"
 
-#if defined(__clang__)
-#define RONDO_INT8_UNROLL _Pragma("clang loop unroll(full)")
-#else
-#define RONDO_INT8_UNROLL _Pragma("GCC unroll 8")
-#endif
 #define RONDO_VNNI __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,avx512vnni")))
 #define RONDO_TILES \
   __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,avx512vnni,amx-tile,amx-int8")))
@@ -50,31 +46,31 @@ RONDO_VNNI void vector_block(const Int8Work& work, int64_t r, int64_t column) {
   const uint8_t* x = work.x->q.data() + r * step;
   const int8_t* w = work.w->q.data() + column * step;
   __m512i sums[kRows][kBlocks];
-  RONDO_INT8_UNROLL
+  RONDO_UNROLL
   for (int i = 0; i < kRows; ++i) {
-    RONDO_INT8_UNROLL
+    RONDO_UNROLL
     for (int b = 0; b < kBlocks; ++b) sums[i][b] = _mm512_setzero_si512();
   }
   for (int64_t k = 0; k < step; k += kInt8Unit) {
     __m512i weights[kBlocks];
-    RONDO_INT8_UNROLL
+    RONDO_UNROLL
     for (int b = 0; b < kBlocks; ++b) {
       weights[b] = _mm512_loadu_si512(w + (b * step + k) * kInt8Block);
     }
-    RONDO_INT8_UNROLL
+    RONDO_UNROLL
     for (int i = 0; i < kRows; ++i) {
       int32_t four = 0;
       std::memcpy(&four, x + i * step + k, sizeof four);
       const __m512i bytes = _mm512_set1_epi32(four);
-      RONDO_INT8_UNROLL
+      RONDO_UNROLL
       for (int b = 0; b < kBlocks; ++b) {
         sums[i][b] = _mm512_dpbusd_epi32(sums[i][b], bytes, weights[b]);
       }
     }
   }
-  RONDO_INT8_UNROLL
+  RONDO_UNROLL
   for (int i = 0; i < kRows; ++i) {
-    RONDO_INT8_UNROLL
+    RONDO_UNROLL
     for (int b = 0; b < kBlocks; ++b) {
       const int64_t at = column + b * kInt8Block;
       if (at < work.last) finish_row(work, sums[i][b], r + i, at);

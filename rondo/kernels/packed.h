@@ -67,9 +67,6 @@ void norm_one(const float* x, const float* weight, const float* bias, float epsi
 // x / √(Σx² + ε), in place.
 void normalise_one(float* x, int64_t width, float epsilon);
 
-// The first of the largest numbers; count ≥ 1.
-int64_t largest_one(const float* x, int64_t count);
-
 // x = max(x, 0), or x · Φ(x), in place.
 void relu_one(float* x, int64_t count);
 void gelu_one(float* x, int64_t count);

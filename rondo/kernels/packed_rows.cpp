@@ -15,13 +15,7 @@
 #include <hwy/highway.h>
 
 #include "rondo/kernels/panels-inl.h"
-
-#undef RONDO_UNROLL
-#if defined(__clang__)
-#define RONDO_UNROLL _Pragma("clang loop unroll(full)")
-#else
-#define RONDO_UNROLL _Pragma("GCC unroll 16")
-#endif
+#include "rondo/kernels/unroll.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace rondo::kernels::HWY_NAMESPACE {

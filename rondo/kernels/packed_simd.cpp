@@ -75,15 +75,6 @@ void gelu_one_of(float* x, int64_t count) {
   }
 }
 
-int64_t largest_one_of(const float* x, int64_t count) {
-  float largest = x[0];
-#pragma omp simd reduction(max : largest)
-  for (int64_t i = 0; i < count; ++i) largest = x[i] > largest ? x[i] : largest;
-  int64_t place = 0;
-  while (place + 1 < count && x[place] != largest) ++place;
-  return place;
-}
-
 }  // namespace
 }  // namespace rondo::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -95,7 +86,6 @@ HWY_EXPORT(matvec_of);
 HWY_EXPORT(norm_one_of);
 HWY_EXPORT(normalise_one_of);
 HWY_EXPORT(gelu_one_of);
-HWY_EXPORT(largest_one_of);
 
 void matvec(const PackedMatrix& w, const float* x, int64_t first, int64_t last, float* y) {
   HWY_DYNAMIC_DISPATCH(matvec_of)(w, x, first, last, y);
@@ -108,10 +98,6 @@ void norm_one(const float* x, const float* weight, const float* bias, float epsi
 
 void normalise_one(float* x, int64_t width, float epsilon) {
   HWY_DYNAMIC_DISPATCH(normalise_one_of)(x, width, epsilon);
-}
-
-int64_t largest_one(const float* x, int64_t count) {
-  return HWY_DYNAMIC_DISPATCH(largest_one_of)(x, count);
 }
 
 void relu_one(float* x, int64_t count) {

@@ -33,7 +33,7 @@ Tensor checked_permutation(const Tensor& given, int64_t tokens, int64_t use) {
   return given;
 }
 
-// Drawn once: an image asks for a dozen of them, and seeding a generator takes as long as a level.
+// Drawn once: every image asks for the same ones, each of which would seed a generator.
 Tensor fixed_permutation(int64_t use, int64_t tokens) {
   constexpr size_t kMost = 256;  // images come in few sizes
   thread_local std::map<std::pair<int64_t, int64_t>, Tensor> drawn;

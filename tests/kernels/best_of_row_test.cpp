@@ -46,6 +46,22 @@ TEST(BestOfRow, SkipsWhatIsBannedOrNoNumber) {
   EXPECT_EQ(places, (std::vector<int64_t>{2, 4, 0}));
 }
 
+TEST(BestOfRow, TheFirstOfTheLargest) {
+  for (const int64_t count : {1, 2, 15, 16, 17, 100, 4096}) {
+    Numbers x = random_numbers(count, 12);
+    const auto want = std::max_element(x.begin(), x.end()) - x.begin();
+    const auto first = [&] {
+      float value = 0.0F;
+      int64_t place = -1;
+      kernels::best_of_row(x.data(), count, 1, &value, &place);
+      return place;
+    };
+    EXPECT_EQ(first(), want);
+    x.back() = x[static_cast<size_t>(want)];
+    EXPECT_EQ(first(), want);
+  }
+}
+
 TEST(LogSumExp, EqualsASumInDouble) {
   for (const int64_t count : {1, 5, 100, 4099}) {
     Numbers x = random_numbers(count, 9, 40.0F);

@@ -146,20 +146,6 @@ TEST(Packed, ZerosInTwelveBitsCancel) {
   EXPECT_NEAR(y[0], 1.0F, 4e-5F);
 }
 
-TEST(OneRow, TheFirstOfTheLargest) {
-  on_every_target([] {
-    for (const int64_t count : {1, 2, 15, 16, 17, 100, 4096}) {
-      Numbers x = random_numbers(count, 12);
-      const auto want = std::max_element(x.begin(), x.end()) - x.begin();
-      EXPECT_EQ(kernels::largest_one(x.data(), count), want);
-      x.back() = x[static_cast<size_t>(want)];
-      EXPECT_EQ(kernels::largest_one(x.data(), count), want);
-    }
-    const Numbers hidden = {-INFINITY, -INFINITY, -3.0F, -INFINITY};
-    EXPECT_EQ(kernels::largest_one(hidden.data(), 4), 2);
-  });
-}
-
 TEST(OneRow, Norms) {
   on_every_target([] {
     for (const int64_t width : {1, 7, 16, 100, 256}) {

@@ -47,10 +47,8 @@ MachineLimits measure_limits() {
   const auto add = [&](const std::string& name, const Limit& limit) {
     all.entries.push_back({name, limit.unit, best_rate(limit)});
   };
-  if (has_fast_matmul()) {
-    add("fp32 matmul", matmul_limit(false));
-    if (nn::cpu_has_bf16()) add("bf16 matmul", matmul_limit(true));
-  }
+  add("fp32 matmul", matmul_limit(false));
+  if (nn::cpu_has_bf16()) add("bf16 matmul", matmul_limit(true));
   add("copy", copy_limit());
   for (const MemoryLevel& level : memory_levels()) {
     const Limit limit = read_limit(level.bytes);

@@ -11,7 +11,7 @@
 #include <cstring>
 
 #include "rondo/kernels/attention_plan.h"
-#include "rondo/kernels/attention_product-inl.h"
+#include "rondo/kernels/register_product-inl.h"
 
 RONDO_BEFORE_KERNELS();
 namespace rondo::kernels::HWY_NAMESPACE {

@@ -1,7 +1,8 @@
-// oneDNN's gemm, and how a product is cut for threads.
+// Which products are oneDNN's, and how they are cut for threads.
 #include "rondo/kernels/gemm.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstdlib>
 #include <stdexcept>
 
@@ -9,9 +10,9 @@
 #include <omp.h>
 #endif
 
+#include "rondo/kernels/blocked_gemm.h"
 #include "rondo/kernels/clones.h"
 #include "rondo/kernels/cpu_bf16.h"
-#include "rondo/kernels/widened_gemm.h"
 
 #if defined(__linux__) && defined(__x86_64__)
 #include <sys/syscall.h>
@@ -31,7 +32,58 @@ extern "C" dnnl_status_t dnnl_gemm_bf16bf16f32(char transa, char transb, dnnl_di
 namespace rondo::kernels {
 namespace {
 
+constexpr int64_t kWorthThreads = int64_t{1} << 21;  // multiply-adds
+
+int64_t threads_here() {
+#ifdef _OPENMP
+  return omp_in_parallel() != 0 ? 1 : omp_get_max_threads();
+#else
+  return 1;
+#endif
+}
+
+// How many rows, or else columns, of c a thread takes; both 0: it is not cut.
+struct Cut {
+  int64_t rows = 0;
+  int64_t columns = 0;
+};
+
+// Every thread's share of `all`, in whole units.
+int64_t share(int64_t all, int64_t unit) {
+  const int64_t threads = threads_here();
+  return (all + threads * unit - 1) / (threads * unit) * unit;
+}
+
+// Each part of c by one thread.
+template <class Multiply>
+void multiply_parts(const Product& p, Cut cut, const Multiply& multiply) {
+  const int64_t step = cut.rows + cut.columns;  // one of them is 0
+  const int64_t length = cut.rows != 0 ? p.m : p.n;
+#pragma omp parallel for schedule(static)
+  for (int64_t at = 0; at < length; at += step) {
+    const int64_t size = std::min(step, length - at);
+    multiply(cut.rows != 0 ? Part{at, 0, size, p.n} : Part{0, at, p.m, size});
+  }
+}
+
+// ---- our own ----------------------------------------------------------------------------------
+
+Cut cut_of_blocks(const Product& p) {
+  constexpr int64_t kRowUnit = 6;  // of blocked_gemm's innermost loop
+  constexpr int64_t kColumnUnit = 64;
+  if (threads_here() == 1 || p.m * p.n * p.k < kWorthThreads) return {p.m, 0};
+  return p.m >= p.n ? Cut{share(p.m, kRowUnit), 0} : Cut{0, share(p.n, kColumnUnit)};
+}
+
+template <class Number>
+void multiply_blocks(const Product& p, const Number* a, const Number* b, float* c) {
+  const auto multiply = [&](const Part& part) { blocked_gemm(p, part, a, b, c); };
+  if (p.m > 0 && p.n > 0) multiply_parts(p, cut_of_blocks(p), multiply);
+}
+
 #ifdef RONDO_DNNL
+// ---- oneDNN's ---------------------------------------------------------------------------------
+
 // Leading sizes and offsets of operands in memory.
 struct Layout {
   explicit Layout(const Product& p)
@@ -52,24 +104,12 @@ bool multiply(const Product& p, const Part& part, const float* a, const float* b
                     c + part.row * p.n + part.column, p.n) == dnnl_success;
 }
 
-// Without instructions for it oneDNN's bf16 is several times slower than fp32 (AVX-512), or not
-// there at all (AVX2).
 bool multiply(const Product& p, const Part& part, const uint16_t* a, const uint16_t* b, float* c) {
-  static const bool in_hardware = cpu_bf16().vectors;
-  if (!in_hardware) return widened_gemm(p, part, a, b, c);
   const Layout l(p);
   return dnnl_gemm_bf16bf16f32(letter(p.transpose_a), letter(p.transpose_b), part.m, part.n, p.k,
                                p.alpha, a + part.row * l.a_step, l.a_row,
                                b + part.column * l.b_step, l.b_row, p.beta,
                                c + part.row * p.n + part.column, p.n) == dnnl_success;
-}
-
-int64_t threads_here() {
-#ifdef _OPENMP
-  return omp_in_parallel() != 0 ? 1 : omp_get_max_threads();
-#else
-  return 1;
-#endif
 }
 
 RONDO_CLONES
@@ -86,33 +126,16 @@ void add_bias(const Product& p, const Part& part, float* c) {
   }
 }
 
-template <class Number>
-bool multiply_part(const Product& p, const Part& part, const Number* a, const Number* b, float* c) {
-  if (!multiply(p, part, a, b, c)) return false;
-  add_bias(p, part, c);
-  return true;
-}
-
-// How many rows, or else columns, of c a thread takes; both 0: oneDNN cuts as it likes.
-struct Cut {
-  int64_t rows = 0;
-  int64_t columns = 0;
-};
-
 // Left alone, oneDNN cuts narrow products along both sides and packs operands twice. One cut along
 // the longer side takes 2 to 9 % off training steps, images and beam search (measured in turns), as
 // long as threads still have something to do: rows of a, or columns, of which sums of outer
 // products want many.
-Cut cut_of(const Product& p) {
-  constexpr int64_t kWorthThreads = int64_t{1} << 21;  // multiply-adds
+Cut cut_for_onednn(const Product& p) {
   constexpr int64_t kFewRows = 64;
   constexpr int64_t kFewColumns = 96;
   constexpr int64_t kManyColumns = 256;
   const int64_t threads = threads_here();
   if (threads == 1 || p.m * p.n * p.k < kWorthThreads) return {};
-  const auto share = [threads](int64_t all, int64_t unit) {  // whole units of oneDNN's kernel
-    return (all + threads * unit - 1) / (threads * unit) * unit;
-  };
   if (p.m >= p.n && !p.transpose_a) {
     return p.m / threads >= kFewRows ? Cut{share(p.m, 8), 0} : Cut{};
   }
@@ -125,26 +148,29 @@ Cut cut_of(const Product& p) {
 }
 
 template <class Number>
-void multiply_cut(const Product& p, const Number* a, const Number* b, float* c) {
-  const Cut cut = cut_of(p);
-  bool failed = false;
+void multiply_by_onednn(const Product& p, const Number* a, const Number* b, float* c) {
+  const Cut cut = cut_for_onednn(p);
+  std::atomic<bool> failed = false;
+  const auto run = [&](const Part& part) {
+    if (!multiply(p, part, a, b, c)) failed = true;
+    add_bias(p, part, c);
+  };
   if (cut.rows == 0 && cut.columns == 0) {
     // Not in a region of one thread: oneDNN's own would be nested, and libgomp start threads anew.
-    failed = !multiply_part(p, {0, 0, p.m, p.n}, a, b, c);
+    run({0, 0, p.m, p.n});
   } else {
-    const int64_t step = cut.rows + cut.columns;  // one of them is 0
-    const int64_t length = cut.rows != 0 ? p.m : p.n;
-#pragma omp parallel for schedule(static) reduction(|| : failed)
-    for (int64_t at = 0; at < length; at += step) {
-      const int64_t size = std::min(step, length - at);
-      const Part part = cut.rows != 0 ? Part{at, 0, size, p.n} : Part{0, at, p.m, size};
-      failed = !multiply_part(p, part, a, b, c) || failed;
-    }
+    multiply_parts(p, cut, run);
   }
   if (failed) throw std::runtime_error("oneDNN: gemm failed");
 }
+
+bool cpu_has_avx512() {
+#if defined(__x86_64__)
+  return __builtin_cpu_supports("avx512f") != 0;
 #else
-[[noreturn]] void refuse() { throw std::logic_error("built without oneDNN"); }
+  return false;
+#endif
+}
 #endif
 
 // Tile data is state that a process must ask leave for (Linux 5.16 and later).
@@ -165,18 +191,44 @@ void prepare_tiles() {
 }
 
 #ifdef RONDO_DNNL
-bool has_gemm() { return true; }
+// Measured with AVX2: oneDNN takes twice as long for sums of outer products if rows are a power of
+// two, and a fifth longer for long sums with narrow results; for others it is a few per cent faster
+// than our own. With AVX-512 its kernels are others, and the turned products of outer_products.cpp
+// avoid what is slow.
+bool is_blocked(const Product& p) {
+  static const bool avx512 = cpu_has_avx512();
+  constexpr int64_t kNarrow = 256;
+  constexpr int64_t kLong = 512;
+  return !avx512 && (p.transpose_a || (p.n <= kNarrow && p.k >= kLong)) &&
+         p.m * p.n * p.k >= kWorthThreads;
+}
 
-void gemm(const Product& p, const float* a, const float* b, float* c) { multiply_cut(p, a, b, c); }
+bool multiplies_bf16() {
+  static const bool in_hardware = cpu_bf16().vectors;
+  return in_hardware;
+}
 
+void gemm(const Product& p, const float* a, const float* b, float* c) {
+  if (is_blocked(p)) return multiply_blocks(p, a, b, c);
+  multiply_by_onednn(p, a, b, c);
+}
+
+// Without instructions for it oneDNN's bf16 is several times slower than fp32 (AVX-512), or not
+// there at all (AVX2).
 void gemm(const Product& p, const uint16_t* a, const uint16_t* b, float* c) {
-  multiply_cut(p, a, b, c);
+  if (!multiplies_bf16()) return multiply_blocks(p, a, b, c);
+  multiply_by_onednn(p, a, b, c);
 }
 #else
-bool has_gemm() { return false; }
-void gemm(const Product& /*p*/, const float* /*a*/, const float* /*b*/, float* /*c*/) { refuse(); }
-void gemm(const Product& /*p*/, const uint16_t* /*a*/, const uint16_t* /*b*/, float* /*c*/) {
-  refuse();
+bool is_blocked(const Product& /*p*/) { return true; }
+bool multiplies_bf16() { return false; }
+
+void gemm(const Product& p, const float* a, const float* b, float* c) {
+  multiply_blocks(p, a, b, c);
+}
+
+void gemm(const Product& p, const uint16_t* a, const uint16_t* b, float* c) {
+  multiply_blocks(p, a, b, c);
 }
 #endif
 

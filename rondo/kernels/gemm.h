@@ -1,6 +1,6 @@
 // Matrix products by oneDNN's gemm, called directly: no descriptor, no dispatch, no copy, which
 // counts for the many small products of a network; in bf16 it also uses AMX tiles where the CPU has
-// them, and works in fp32 where it cannot multiply bf16 at all (widened_gemm.h). No torch here.
+// them. What it is slow at, or cannot do, our own loops do (blocked_gemm.h). No torch here.
 #pragma once
 
 #include <cstdint>
@@ -20,11 +20,14 @@ struct Product {
   const float* bias = nullptr;  // [n], added to every row; may be null
 };
 
-// Whether this build has oneDNN. Without it the others must not be called.
-bool has_gemm();
 void gemm(const Product& product, const float* a, const float* b, float* c);
 // a and b in bf16, products summed in fp32.
 void gemm(const Product& product, const uint16_t* a, const uint16_t* b, float* c);
+
+// Whether this product of fp32 numbers is one for our own loops, which no stride slows down.
+bool is_blocked(const Product& product);
+// Whether products of bf16 numbers are the CPU's own; else they are widened to fp32 on the way.
+bool multiplies_bf16();
 
 // Must run before oneDNN's first use in the process: asks the kernel for AMX tiles, and keeps
 // oneDNN from them if they are refused (it would die of it).

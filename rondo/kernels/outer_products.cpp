@@ -45,7 +45,10 @@ void turn_back(const float* turned, const OuterProducts& p, float* c) {
 }  // namespace
 
 void outer_products(const OuterProducts& p, const float* a, const float* b, float* c) {
-  if (!columns_collide(p.n) || columns_collide(p.k)) return gemm(product_of(p), a, b, c);
+  const Product product = product_of(p);
+  if (is_blocked(product) || !columns_collide(p.n) || columns_collide(p.k)) {
+    return gemm(product, a, b, c);
+  }
   OuterProducts turned = p;
   std::swap(turned.n, turned.k);
   turned.add = false;

@@ -10,7 +10,8 @@
 namespace rondo::kernels {
 namespace {
 
-constexpr int64_t kSumPiece = 1 << 13;  // numbers
+constexpr int64_t kSumPiece = 1 << 10;  // numbers: few enough for sums in fp32 to be exact to 1e-6
+[[maybe_unused]] constexpr int64_t kWorthSumThreads = 1 << 14;
 
 template <class Number>
 RONDO_INLINE void sum_piece(const float* __restrict x, float a, const Number* __restrict y, float b,
@@ -55,7 +56,7 @@ RONDO_SUM_PIECES(Bf16)
 
 template <class Number>
 void weighted_sum(const WeightedSum<Number>& in, float* out) {
-#pragma omp parallel for schedule(static) if (in.count > 2 * kSumPiece)
+#pragma omp parallel for schedule(static) if (in.count > kWorthSumThreads)
   for (int64_t at = 0; at < in.count; at += kSumPiece) {
     sum_forwards(in.x + at, in.a, in.y + at, in.b, out + at, std::min(kSumPiece, in.count - at));
   }
@@ -65,7 +66,7 @@ template <class Number>
 WeightGradients weighted_sum_gradient(const WeightedSum<Number>& in, const float* out_gradient,
                                       float* x_gradient, Number* y_gradient) {
   std::vector<WeightGradients> parts(static_cast<size_t>((in.count + kSumPiece - 1) / kSumPiece));
-#pragma omp parallel for schedule(static) if (in.count > 2 * kSumPiece)
+#pragma omp parallel for schedule(static) if (in.count > kWorthSumThreads)
   for (int64_t at = 0; at < in.count; at += kSumPiece) {
     parts[static_cast<size_t>(at / kSumPiece)] =
         sum_backwards(in.x + at, in.a, in.y + at, in.b, out_gradient + at, x_gradient + at,

@@ -307,8 +307,7 @@ bool is_plain(const Tensor& t) {
 }  // namespace
 
 bool linear_is_fused(const Tensor& x, const Tensor& weight) {
-  return kernels_in_use() == Kernels::fused && kernels::has_gemm() && is_plain(x) &&
-         is_plain(weight) && weight.dim() == 2;
+  return kernels_in_use() == Kernels::fused && is_plain(x) && is_plain(weight) && weight.dim() == 2;
 }
 
 std::vector<Tensor> fused_linears(const Tensor& x, const std::vector<LinearMap>& maps, bool bf16,

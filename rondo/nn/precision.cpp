@@ -39,9 +39,7 @@ MixedPrecision::~MixedPrecision() {
   if (!mixed_precision) rounded_weights.clear();
 }
 
-bool branches_in_bf16() {
-  return mixed_precision && kernels_in_use() == Kernels::fused && kernels::has_gemm();
-}
+bool branches_in_bf16() { return mixed_precision && kernels_in_use() == Kernels::fused; }
 
 Tensor bf16_weight(const Tensor& weight) {
   if (weight.scalar_type() == at::kBFloat16) return weight.contiguous();
@@ -63,12 +61,6 @@ bool runs_in_bf16(Operation operation, at::ScalarType type) {
   return mixed_precision && wants_bf16(operation) && type != at::kDouble;
 }
 
-bool cpu_has_bf16() {
-#if defined(__x86_64__)
-  return kernels::has_gemm() && __builtin_cpu_supports("avx512bf16") != 0;
-#else
-  return false;
-#endif
-}
+bool cpu_has_bf16() { return kernels::multiplies_bf16(); }
 
 }  // namespace rondo::nn

@@ -47,6 +47,7 @@ void add_peers(Race& race, const LanguageModelConfig& c, const char* what, doubl
                int64_t parameters) {
   race.peer("PyTorch fp32", units, "tokens", "lm.py", language_peer_words(c, what, "fp32"),
             parameters);
+  if (!nn::cpu_has_bf16()) return;  // a minute a step, and nothing of ours is compared with it
   race.peer("PyTorch bf16", units, "tokens", "lm.py", language_peer_words(c, what, "bf16"),
             parameters);
 }

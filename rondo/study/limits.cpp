@@ -69,22 +69,7 @@ Limit product_limit(Side s, bool bf16) {
   return limit;
 }
 
-// Without oneDNN there is no product that could be called a limit: a chain of dependent sums stands
-// in, so that there is still a canary.
-Limit stand_in_limit(bool bf16) {
-  Limit limit;
-  limit.name = bf16 ? "bf16 matmul" : "fp32 matmul";
-  limit.unit = "flop";
-  const auto memory = limit_memory(1 << 20);
-  limit.amount = 0;
-  limit.run = timed([=] {
-    for (int i = 0; i < 64; ++i) read_sink = kernels::read_words(memory.get(), (1 << 20) / 8);
-  });
-  return limit;
-}
-
 Limit fastest_product(bool bf16) {
-  if (!has_fast_matmul()) return stand_in_limit(bf16);
   Limit best;
   double rate = 0;
   for (const Side& s : kProducts) {
@@ -129,8 +114,6 @@ std::string field_of(const char* file, const std::string& key) {
 }
 
 }  // namespace
-
-bool has_fast_matmul() { return kernels::has_gemm(); }
 
 const Limit& matmul_limit(bool bf16) {
   static const Limit fp32_limit = fastest_product(false);

@@ -15,9 +15,8 @@ struct Limit {
 };
 
 // The fastest of several large products, found once. `bf16`: numbers rounded to bf16, summed in
-// fp32. Without oneDNN, plain loops: see has_fast_matmul().
+// fp32.
 const Limit& matmul_limit(bool bf16);
-bool has_fast_matmul();
 // Reading and writing 64 MiB each; the amount is both together.
 const Limit& copy_limit();
 // Reading a working set of so many bytes again and again, by all threads.

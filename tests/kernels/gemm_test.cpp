@@ -1,13 +1,13 @@
-// Products by oneDNN against plain ones in double, at sizes where they are cut for threads along
-// rows, along columns, and not at all; bf16 ones also as CPUs without bf16 compute them. And sums
-// of columns, against torch's.
+// Products against plain ones in double, at sizes where they are cut for threads along rows, along
+// columns, and not at all; and by our own loops, which not every CPU takes. And sums of columns,
+// against torch's.
 #include "rondo/kernels/gemm.h"
 
 #include <ATen/Parallel.h>
 #include <gtest/gtest.h>
 
+#include "rondo/kernels/blocked_gemm.h"
 #include "rondo/kernels/column_sums.h"
-#include "rondo/kernels/widened_gemm.h"
 #include "rondo/nn/torch.h"
 
 namespace rondo {
@@ -48,7 +48,6 @@ void expect_product(kernels::Product p, bool biased, const std::string& what) {
 }
 
 TEST(Gemm, EqualsPlainProductsHoweverItIsCut) {
-  if (!kernels::has_gemm()) GTEST_SKIP() << "built without oneDNN";
   at::manual_seed(7);
   const int64_t sizes[][3] = {{1, 1, 1},       {517, 130, 65},  {130, 517, 65}, {129, 1, 1000},
                               {1, 1000, 2500}, {96, 1031, 301}, {301, 301, 47}, {2049, 33, 97}};
@@ -68,42 +67,77 @@ TEST(Gemm, EqualsPlainProductsHoweverItIsCut) {
   at::set_num_threads(threads);
 }
 
-const uint16_t* bits_of(const Tensor& t) { return static_cast<const uint16_t*>(t.data_ptr()); }
+// A product of bf16 or fp32 numbers, and what it should be.
+struct GivenProduct {
+  GivenProduct(const kernels::Product& product, at::ScalarType type) : p(product) {
+    const Tensor left = at::randn({p.m, p.k}).to(type);
+    const Tensor right = at::randn({p.k, p.n}).to(type);
+    want = p.alpha * at::matmul(left.to(at::kDouble), right.to(at::kDouble)) +
+           p.beta * c.to(at::kDouble) + bias.to(at::kDouble);
+    p.bias = bias.data_ptr<float>();
+    most = 1e-5 * want.abs().max().item<double>();
+    a = stored(left, p.transpose_a);
+    b = stored(right, p.transpose_b);
+  }
+  template <class Number>
+  const Number* numbers(const Tensor& t) const {
+    return static_cast<const Number*>(t.data_ptr());
+  }
+  void expect(const Tensor& got, const Tensor& wanted) const {
+    EXPECT_LE((got - wanted).abs().max().item<double>(), most);
+  }
+  kernels::Product p;
+  Tensor bias = at::randn({p.n});
+  Tensor c = at::randn({p.m, p.n});
+  Tensor a, b, want;
+  double most = 0.0;
+};
 
-// Both by whatever this CPU has and by widening, a part of the result and all of it.
-TEST(Gemm, OfBf16EqualsProductsOfTheSameNumbers) {
-  if (!kernels::has_gemm()) GTEST_SKIP() << "built without oneDNN";
+template <class Number>
+void expect_blocks(const GivenProduct& given) {
+  const kernels::Product& p = given.p;
+  const auto run = [&](const kernels::Part& part) {
+    const Tensor to = given.c.clone();
+    kernels::blocked_gemm(p, part, given.numbers<Number>(given.a), given.numbers<Number>(given.b),
+                          to.data_ptr<float>());
+    return to;
+  };
+  const Tensor whole = run({0, 0, p.m, p.n});
+  given.expect(whole, given.want);
+  const kernels::Part part = {p.m / 3, p.n / 4, p.m - p.m / 3, p.n - p.n / 4};
+  const Tensor partly = run(part);
+  const auto inside = [&](const Tensor& t) { return t.slice(0, part.row).slice(1, part.column); };
+  EXPECT_TRUE(at::equal(inside(partly), inside(whole))) << "a number depends on its part";
+  inside(partly).copy_(inside(given.c));
+  EXPECT_TRUE(at::equal(partly, given.c)) << "something outside the part was written";
+}
+
+// The whole by whatever this CPU has; by our own loops the whole and a part.
+TEST(Gemm, OfEitherTypeEqualsProductsOfTheSameNumbers) {
   at::manual_seed(8);
-  const int64_t sizes[][3] = {{1, 1, 1}, {300, 517, 65}, {3, 700, 1100}, {259, 31, 513}};
+  const int64_t sizes[][3] = {{1, 1, 1},      {300, 517, 65},   {3, 700, 1100},
+                              {259, 31, 513}, {100, 300, 1024}, {64, 2100, 20}};
   for (const auto& size : sizes) {
     for (int which = 0; which < 4; ++which) {
       const kernels::Product p = product_of(size, which);
       SCOPED_TRACE(std::to_string(p.m) + " x " + std::to_string(p.n) + ", way " +
                    std::to_string(which));
-      const Tensor a = at::randn({p.m, p.k}).to(at::kBFloat16);
-      const Tensor b = at::randn({p.k, p.n}).to(at::kBFloat16);
-      const Tensor c = at::randn({p.m, p.n});
-      const Tensor want =
-          p.alpha * at::matmul(a.to(at::kDouble), b.to(at::kDouble)) + p.beta * c.to(at::kDouble);
-      const Tensor in_a = stored(a, p.transpose_a);
-      const Tensor in_b = stored(b, p.transpose_b);
-      const double most = 1e-5 * want.abs().max().item<double>();
-      const Tensor whole = c.clone();
-      kernels::gemm(p, bits_of(in_a), bits_of(in_b), whole.data_ptr<float>());
-      EXPECT_LE((whole - want).abs().max().item<double>(), most);
-
-      const kernels::Part part = {p.m / 3, p.n / 4, p.m - p.m / 3, p.n - p.n / 4};
-      const Tensor partly = c.clone();
-      ASSERT_TRUE(
-          kernels::widened_gemm(p, part, bits_of(in_a), bits_of(in_b), partly.data_ptr<float>()));
-      const auto inside = [&](const Tensor& t) {
-        return t.slice(0, part.row).slice(1, part.column);
-      };
-      EXPECT_LE((inside(partly) - inside(want)).abs().max().item<double>(), most);
-      inside(partly).copy_(inside(c));
-      EXPECT_TRUE(at::equal(partly, c)) << "something outside the part was written";
+      const GivenProduct rounded(p, at::kBFloat16);
+      const Tensor whole = rounded.c.clone();
+      kernels::gemm(rounded.p, rounded.numbers<uint16_t>(rounded.a),
+                    rounded.numbers<uint16_t>(rounded.b), whole.data_ptr<float>());
+      rounded.expect(whole, rounded.want);
+      expect_blocks<uint16_t>(rounded);
+      expect_blocks<float>(GivenProduct(p, at::kFloat));
     }
   }
+}
+
+// A sum of no numbers is what there was, and the bias.
+TEST(Gemm, BlocksOfNothing) {
+  kernels::Product p = product_of({7, 20, 0}, 1);
+  const GivenProduct given(p, at::kFloat);
+  expect_blocks<float>(given);
 }
 
 TEST(ColumnSums, EqualTorchs) {

@@ -25,7 +25,6 @@ std::vector<Number> drawn_numbers(int64_t count, uint32_t seed) {
 class TilesOrGemm : public ::testing::TestWithParam<bool> {
  protected:
   void SetUp() override {
-    if (!has_gemm()) GTEST_SKIP() << "built without oneDNN";
     prepare_tiles();
     allow_tile_products(GetParam());
     if (GetParam() && !tile_products_work()) GTEST_SKIP() << "this CPU has no tiles";

@@ -1,12 +1,14 @@
-// Small matrix products, held in registers: the multiplications of attention, for one kind of CPU.
-// Included once per kind (Highway's foreach_target).
-#if defined(RONDO_KERNELS_ATTENTION_PRODUCT_INL_H_) == defined(HWY_TARGET_TOGGLE)
-#ifdef RONDO_KERNELS_ATTENTION_PRODUCT_INL_H_
-#undef RONDO_KERNELS_ATTENTION_PRODUCT_INL_H_
+// Matrix products whose sums are held in registers, for one kind of CPU: the multiplications of
+// attention and of large products cut into blocks. Included once per kind (Highway's
+// foreach_target).
+#if defined(RONDO_KERNELS_REGISTER_PRODUCT_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef RONDO_KERNELS_REGISTER_PRODUCT_INL_H_
+#undef RONDO_KERNELS_REGISTER_PRODUCT_INL_H_
 #else
-#define RONDO_KERNELS_ATTENTION_PRODUCT_INL_H_
+#define RONDO_KERNELS_REGISTER_PRODUCT_INL_H_
 #endif
 
+#include <hwy/cache_control.h>
 #include <hwy/highway.h>
 
 #include <cstdint>
@@ -195,6 +197,9 @@ HWY_NOINLINE void product_block(const Left& left, const Right& right, int64_t co
     RONDO_UNROLL
     for (int v = 0; v < kVectors; ++v) sums[m][v] = hn::Zero(d);
   }
+  const Product result = to;  // known not to change while results are written
+  RONDO_UNROLL
+  for (int m = 0; m < kRows; ++m) hwy::Prefetch(result.data + m * result.step);
   const float* a = left.data;
   const float* b = right.data;
   const int64_t step = left.step;
@@ -217,8 +222,8 @@ HWY_NOINLINE void product_block(const Left& left, const Right& right, int64_t co
   for (int m = 0; m < kRows; ++m) {
     RONDO_UNROLL
     for (int v = 0; v < kVectors; ++v) {
-      float* c = to.data + m * to.step + v * kLanes;
-      hn::Store(to.add ? hn::Add(hn::Load(d, c), sums[m][v]) : sums[m][v], d, c);
+      float* c = result.data + m * result.step + v * kLanes;
+      hn::StoreU(result.add ? hn::Add(hn::LoadU(d, c), sums[m][v]) : sums[m][v], d, c);
     }
   }
 }
@@ -296,4 +301,4 @@ HWY_NOINLINE void product(const Left& left, const Right& right, int64_t rows, in
 }  // namespace rondo::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
-#endif  // RONDO_KERNELS_ATTENTION_PRODUCT_INL_H_
+#endif  // RONDO_KERNELS_REGISTER_PRODUCT_INL_H_

@@ -73,6 +73,7 @@ std::vector<Int8Products> int8_products() {
   std::vector<Int8Products> found;
   if (cpu_has_int8_tiles()) found.push_back(Int8Products::tiles);
   if (cpu_has_int8_vectors()) found.push_back(Int8Products::vectors);
+  if (cpu_has_int8_words()) found.push_back(Int8Products::words);
   found.push_back(Int8Products::plain);
   return found;
 }
@@ -128,8 +129,9 @@ void int8_product(const Int8Rows& x, const Int8Matrix& w, const float* bias, int
                          y};
   constexpr int64_t few = 2;  // rows, for which vectors are as quick (measured)
   if (w.products == Int8Products::tiles && x.rows > few) return int8_by_tiles(work);
-  if (w.products != Int8Products::plain) return int8_by_vectors(work);
-  int8_by_loops(work);
+  if (w.products == Int8Products::plain) return int8_by_loops(work);
+  if (w.products == Int8Products::words) return int8_by_words(work);
+  int8_by_vectors(work);
 }
 
 }  // namespace rondo::kernels

@@ -9,9 +9,9 @@
 
 namespace rondo::kernels {
 
-// How bytes are multiplied: by loops that the compiler makes vectors of, by AVX-512's own
-// instruction (VNNI), by tile registers (AMX; few rows by VNNI).
-enum class Int8Products { plain, vectors, tiles };
+// How bytes are multiplied: by loops that the compiler makes vectors of, widened to words (AVX2),
+// by AVX-512's own instruction (VNNI), by tile registers (AMX; few rows by VNNI).
+enum class Int8Products { plain, words, vectors, tiles };
 // What this CPU has, best first; the last is plain.
 std::vector<Int8Products> int8_products();
 

@@ -18,8 +18,10 @@ struct Int8Work {
   float* y = nullptr;
 };
 
+bool cpu_has_int8_words();
 bool cpu_has_int8_vectors();
 bool cpu_has_int8_tiles();
+void int8_by_words(const Int8Work& work);
 void int8_by_vectors(const Int8Work& work);
 void int8_by_tiles(const Int8Work& work);
 

@@ -1,5 +1,6 @@
 // 8-bit products by AVX-512's instruction for sums of four unsigned × signed bytes (VNNI), and by
-// tile registers (AMX). Neither saturates; AVX2's older instruction, which does, is not used.
+// tile registers (AMX). Neither saturates; AVX2's older instruction does: see
+// int8_words.cpp.
 #include "rondo/kernels/int8_parts.h"
 
 #if defined(__x86_64__) && defined(__linux__)

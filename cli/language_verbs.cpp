@@ -1,10 +1,15 @@
 // Command lines of the language-model verbs.
 #include "cli/language_verbs.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+
 #include "cli/engine_loader.h"
 #include "cli/translation_verbs.h"
 #include "cli/usage.h"
 #include "cli/verbs.h"
+#include "rondo/base/error.h"
 
 namespace rondo::cli {
 namespace {
@@ -29,6 +34,40 @@ void add_train(CLI::App& app, int& exit_code) {
       "say parameters, memory, steps and time, from a few real steps; makes no run folder");
   add_kernels(verb, options->kernels);
   verb->callback([options] { run_engine("rondo_engine_train", *options); });
+}
+
+// Options of `rondo eval` that not every task knows, and models of which tasks do.
+struct TaskOption {
+  const char* name;
+  std::vector<std::string> tasks;
+  const char* models;
+};
+
+// An option that would be passed over without a word is refused instead.
+void refuse_foreign_options(const CLI::App& verb, const std::string& run, const std::string& task) {
+  static const std::vector<TaskOption> kOptions = [] {
+    std::vector<TaskOption> all = {
+        {"--loops", {"image"}, "image networks"},
+        {"--batch", {"translation", "image"}, "translation models and image networks"}};
+    for (const char* name : {"--tokenizer", "--cache"}) {
+      all.push_back({name, {"lm", "translation"}, "language and translation models"});
+    }
+    for (const char* name :
+         {"--rows", "--tokens", "--state-in", "--state-out", "--without-state"}) {
+      all.push_back({name, {"lm"}, "language models"});
+    }
+    for (const char* name : {"--tokenize", "--against", "--agreement", "--score-only", "--beam",
+                             "--length-penalty", "--max-length", "--weights", "--signals"}) {
+      all.push_back({name, {"translation"}, "translation models"});
+    }
+    return all;
+  }();
+  for (const TaskOption& o : kOptions) {
+    if (verb.get_option(o.name)->count() == 0) continue;
+    if (std::find(o.tasks.begin(), o.tasks.end(), task) != o.tasks.end()) continue;
+    throw Error(ExitCode::usage, fmt::format("{}: {} is for {}", run, o.name, o.models),
+                "leave it out, or name another model");
+  }
 }
 
 void add_eval(CLI::App& app) {
@@ -68,9 +107,8 @@ void add_eval(CLI::App& app) {
       ->check(whole_number(0, 100000));
   add_computing(verb, o.compute);
   verb->add_flag("--json", o.json, "print JSON");
-  verb->callback([options] {
-    const bool translates = options->agreement || !options->against.empty();
-    check_trained(options->run, translates ? "translation" : "");
+  verb->callback([options, verb] {
+    refuse_foreign_options(*verb, options->run, check_trained(options->run, ""));
     if (!options->against.empty()) check_trained(options->against, "translation");
     run_engine("rondo_engine_eval", *options);
   });

@@ -32,9 +32,10 @@ void check_model(const std::string& model, const std::vector<std::string>& set) 
   resolve_model(model, set);
 }
 
-void check_trained(const std::string& run, const std::string& task) {
+std::string check_trained(const std::string& run, const std::string& task) {
   const TrainedFiles trained = find_trained(run);
   if (!task.empty()) require_task(trained, run, task);
+  return trained.model.task();
 }
 
 void run_info_toml(const InfoOptions& options) {

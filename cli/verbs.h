@@ -230,8 +230,9 @@ void run_config(const ConfigOptions& options);
 void run_info_toml(const InfoOptions& options);
 // Throws at once what is wrong with a model's name or configuration, before torch is loaded.
 void check_model(const std::string& model, const std::vector<std::string>& set);
-// The same for a run folder or model file; `task`: what it must be for, "" = anything.
-void check_trained(const std::string& run, const std::string& task);
+// The same for a run folder or model file; `task`: what it must be for, "" = anything. Gives its
+// task.
+std::string check_trained(const std::string& run, const std::string& task);
 void run_tokenizer_train(const TokenizerOptions& options);
 void run_score(const ScoreOptions& options);
 void run_data_check(const DataCheckOptions& options);

@@ -107,9 +107,5 @@ void rondo_engine_eval(const rondo::cli::EvalOptions& options) {
   start_engine(options.compute);
   const std::string task = rondo::find_trained(options.run).model.task();
   if (task == "image") return evaluate_images(options);
-  if (options.loops > 0) {
-    throw rondo::Error(rondo::ExitCode::usage,
-                       fmt::format("{}: --loops is for image networks", options.run));
-  }
   task == "translation" ? evaluate_translation(options) : evaluate_language(options);
 }

@@ -131,7 +131,7 @@ void copy_left(const Operand<Number>& a, int64_t m, int64_t k, float* to) {
   }
 }
 
-// Whether rows lie in the same sets of a cache, and push each other out.
+// Whether rows lie in the same sets of a cache and push each other out: half pages apart, or whole.
 bool rows_collide(int64_t step) { return step % 512 == 0; }
 
 // A block of the left side, ready to be multiplied.

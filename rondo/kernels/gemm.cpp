@@ -191,16 +191,17 @@ void prepare_tiles() {
 }
 
 #ifdef RONDO_DNNL
-// Measured with AVX2: oneDNN takes twice as long for sums of outer products if rows are a power of
-// two, and a fifth longer for long sums with narrow results; for others it is a few per cent faster
-// than our own. With AVX-512 its kernels are others, and the turned products of outer_products.cpp
-// avoid what is slow.
+// Measured with AVX2: oneDNN takes up to twice as long for sums of outer products, unless they are
+// narrow, and up to a third longer for long sums with narrow results; for others it is a few per
+// cent faster than our own. With AVX-512 its kernels are others, and the turned products of
+// outer_products.cpp avoid what is slow.
 bool is_blocked(const Product& p) {
   static const bool avx512 = cpu_has_avx512();
+  if (avx512 || p.m * p.n * p.k < kWorthThreads) return false;
+  constexpr int64_t kWide = 96;
   constexpr int64_t kNarrow = 256;
-  constexpr int64_t kLong = 512;
-  return !avx512 && (p.transpose_a || (p.n <= kNarrow && p.k >= kLong)) &&
-         p.m * p.n * p.k >= kWorthThreads;
+  constexpr int64_t kLong = 384;
+  return p.transpose_a ? std::min(p.m, p.n) >= kWide : p.n <= kNarrow && p.k >= kLong;
 }
 
 bool multiplies_bf16() {

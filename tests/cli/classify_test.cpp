@@ -202,6 +202,8 @@ TEST_F(ClassifyVerb, EvalOfOtherDataAndOfDamage) {
                        "could not be read 1\n"));
   expect_refusal(rondo({"eval", file("run"), "--split", "valid"}), ExitCode::usage,
                  "names no valid data");
+  expect_refusal(rondo({"eval", file("run"), "--without-state"}), ExitCode::usage,
+                 "--without-state is for language models");
   std::filesystem::create_directories(file("damaged/c9"));
   pictures_->put("damaged/c9/1.png", slurp(file("test/c0/0.png")));
   const Result more = rondo({"eval", file("run"), "--data", file("damaged")});

@@ -119,7 +119,9 @@ TEST_F(LanguageVerbs, EvalPrintsATableForPeople) {
   expect_refusal(eval({}), ExitCode::usage, "names no test data");
   expect_refusal(eval({"--data", t.file("nowhere")}), ExitCode::io, "nowhere");
   expect_refusal(eval({"--split", "dev"}), ExitCode::usage, "--split");
-  expect_refusal(eval({"--agreement"}), ExitCode::bad_input, "translation");
+  for (const char* foreign : {"--agreement", "--score-only", "--weights=bf16", "--loops=2"}) {
+    expect_refusal(eval({foreign}), ExitCode::usage, " is for ");
+  }
 }
 
 TEST_F(LanguageVerbs, EvalGoesOnFromAState) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "rondo/kernels/attention.h"
+#include "rondo/kernels/blocked_gemm.h"
 #include "rondo/kernels/cross_entropy.h"
 #include "rondo/kernels/int8.h"
 
@@ -80,7 +81,7 @@ void count_int8() {
   constexpr int64_t out = 128;
   const std::vector<float> x = waves(rows * in, 2e-3);
   const std::vector<float> w = waves(out * in, 2e-3);
-  const Int8Matrix matrix = quantize_rows(w.data(), out, in, Int8Products::plain);
+  const Int8Matrix matrix = quantize_rows(w.data(), out, in, Int8Products::words);
   std::vector<float> y(rows * out);
   Int8Rows quantized;
   count([&] {
@@ -90,12 +91,27 @@ void count_int8() {
   });
 }
 
+// A gradient of weights: both sides are laid out, none of the sizes is a whole block.
+void count_gemm() {
+  Product p;
+  p.transpose_a = true;
+  p.m = 50;
+  p.n = 100;
+  p.k = 300;
+  const std::vector<float> a = waves(p.k * p.m, 2e-3);
+  const std::vector<float> b = waves(p.k * p.n, 2e-3);
+  std::vector<float> c(static_cast<size_t>(p.m * p.n));
+  count([&] { blocked_gemm(p, {0, 0, p.m, p.n}, a.data(), b.data(), c.data()); });
+}
+
 struct Counted {
   const char* name;
   void (*run)();
 };
-constexpr Counted kCounted[] = {
-    {"attention", count_attention}, {"cross_entropy", count_cross_entropy}, {"int8", count_int8}};
+constexpr Counted kCounted[] = {{"attention", count_attention},
+                                {"cross_entropy", count_cross_entropy},
+                                {"gemm", count_gemm},
+                                {"int8", count_int8}};
 
 }  // namespace
 }  // namespace rondo::kernels

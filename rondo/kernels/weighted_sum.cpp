@@ -10,7 +10,7 @@
 namespace rondo::kernels {
 namespace {
 
-constexpr int64_t kSumPiece = 1 << 10;  // numbers: few enough for sums in fp32 to be exact to 1e-6
+constexpr int64_t kSumPiece = 1 << 10;  // numbers: sums in fp32 stay short, longer ones are double
 [[maybe_unused]] constexpr int64_t kWorthSumThreads = 1 << 14;
 
 template <class Number>

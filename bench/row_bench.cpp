@@ -23,6 +23,15 @@ void register_norms(const RowShape& shape) {
     const Tensor w = bench::leaf({shape.width});
     return {{x, w}, [=] { return nn::rms_norm(x, w, 1e-5, Scope()); }};
   });
+  bench::compare_passes("norm/of_sum/" + shape.name(), [shape](bool) -> bench::Differentiable {
+    const Tensor x = bench::leaf({shape.rows, shape.width});
+    const Tensor y = bench::leaf({shape.rows, shape.width});
+    const Tensor w = bench::leaf({shape.width});
+    return {{x, y, w}, [=] {
+              const nn::NormedSum out = nn::rms_norm({x, y}, w, 1e-5, Scope(), nn::Result::branch);
+              return out.sum + out.norm;  // both are used
+            }};
+  });
 }
 
 void register_activations(const RowShape& shape, nn::Activation curve, const char* name) {

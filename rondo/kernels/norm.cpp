@@ -71,11 +71,13 @@ RONDO_INLINE RowStatistics normalise(const In* __restrict x, const float* __rest
 }
 
 // n = (x - mean) · factor is the normalised row, h = dy · weight its gradient;
-// dx = factor · (h - mean of h - n · mean of n·h), where RMS norm has no mean of h.
+// dx = factor · (h - mean of h - n · mean of n·h), where RMS norm has no mean of h. `also` (may be
+// null) is added to it.
 template <class In, class Out>
 RONDO_INLINE void normalise_back(const In* __restrict x, const float* __restrict weight,
-                                 RowStatistics s, const Out* __restrict dy, In* __restrict dx,
-                                 int64_t width, const RowLaw& law, float* __restrict weight_sums,
+                                 RowStatistics s, const Out* __restrict dy,
+                                 const float* __restrict also, In* __restrict dx, int64_t width,
+                                 const RowLaw& law, float* __restrict weight_sums,
                                  float* __restrict bias_sums) {
   const float share = law.share;
   float h_sum = 0.0F;
@@ -91,30 +93,62 @@ RONDO_INLINE void normalise_back(const In* __restrict x, const float* __restrict
   }
   const float h_mean = law.centred ? h_sum * share : 0.0F;
   const float product_mean = product_sum * share;
+  if (also != nullptr) {
 #pragma omp simd
-  for (int64_t i = 0; i < width; ++i) {
-    const float n = (widen(x[i]) - s.mean) * s.factor;
-    narrow(s.factor * (widen(dy[i]) * weight[i] - h_mean - n * product_mean), dx[i]);
+    for (int64_t i = 0; i < width; ++i) {
+      const float n = (widen(x[i]) - s.mean) * s.factor;
+      narrow(s.factor * (widen(dy[i]) * weight[i] - h_mean - n * product_mean) + also[i], dx[i]);
+    }
+  } else {
+#pragma omp simd
+    for (int64_t i = 0; i < width; ++i) {
+      const float n = (widen(x[i]) - s.mean) * s.factor;
+      narrow(s.factor * (widen(dy[i]) * weight[i] - h_mean - n * product_mean), dx[i]);
+    }
   }
 }
 
+template <class Out>
+RONDO_INLINE RowStatistics normalise_sum(const WeightedSum<float>& in, float* __restrict sum,
+                                         const float* weight, const float* bias, Out* y,
+                                         const RowLaw& law) {
+  const float* __restrict const x = in.x;
+  const float* __restrict const branch = in.y;
+  const float a = in.a;
+  const float b = in.b;
+#pragma omp simd
+  for (int64_t i = 0; i < in.count; ++i) sum[i] = a * x[i] + b * branch[i];
+  return normalise(sum, weight, bias, y, in.count, law);
+}
+
 // The compiler clones functions, not templates: one of each kind for every pair of types.
-#define RONDO_NORM_ROWS(In, Out)                                                               \
-  RONDO_CLONES                                                                                 \
-  RowStatistics norm_row(const In* x, const float* weight, const float* bias, Out* y,          \
-                         int64_t width, const RowLaw& law) {                                   \
-    return normalise(x, weight, bias, y, width, law);                                          \
-  }                                                                                            \
-  RONDO_CLONES                                                                                 \
-  void norm_row_back(const In* x, const float* weight, RowStatistics s, const Out* dy, In* dx, \
-                     int64_t width, const RowLaw& law, float* weight_sums, float* bias_sums) { \
-    normalise_back(x, weight, s, dy, dx, width, law, weight_sums, bias_sums);                  \
+#define RONDO_NORM_ROWS(In, Out)                                                       \
+  RONDO_CLONES                                                                         \
+  RowStatistics norm_row(const In* x, const float* weight, const float* bias, Out* y,  \
+                         int64_t width, const RowLaw& law) {                           \
+    return normalise(x, weight, bias, y, width, law);                                  \
+  }                                                                                    \
+  RONDO_CLONES                                                                         \
+  void norm_row_back(const In* x, const float* weight, RowStatistics s, const Out* dy, \
+                     const float* also, In* dx, int64_t width, const RowLaw& law,      \
+                     float* weight_sums, float* bias_sums) {                           \
+    normalise_back(x, weight, s, dy, also, dx, width, law, weight_sums, bias_sums);    \
   }
 RONDO_NORM_ROWS(float, float)
 RONDO_NORM_ROWS(float, Bf16)
 RONDO_NORM_ROWS(Bf16, float)
 RONDO_NORM_ROWS(Bf16, Bf16)
 #undef RONDO_NORM_ROWS
+
+#define RONDO_NORM_SUMS(Out)                                                                \
+  RONDO_CLONES                                                                              \
+  RowStatistics norm_sum_row(const WeightedSum<float>& in, float* sum, const float* weight, \
+                             const float* bias, Out* y, const RowLaw& law) {                \
+    return normalise_sum(in, sum, weight, bias, y, law);                                    \
+  }
+RONDO_NORM_SUMS(float)
+RONDO_NORM_SUMS(Bf16)
+#undef RONDO_NORM_SUMS
 
 // Σ over pieces of sums [pieces, 2, width], row `which`.
 void add_pieces(const std::vector<float>& sums, int64_t which, int64_t width, float* total) {
@@ -143,10 +177,25 @@ void norm(const NormShape& shape, const In* x, const float* weight, const float*
   }
 }
 
+template <class Out>
+void norm_of_sum(const NormShape& shape, const WeightedSum<float>& in, float* sum,
+                 const float* weight, const float* bias, Out* y, const NormStatistics& statistics) {
+  const int64_t width = shape.width;
+  const RowLaw law = law_of(shape);
+#pragma omp parallel for schedule(static) if (shape.rows * width > kWorthNormThreads)
+  for (int64_t r = 0; r < shape.rows; ++r) {
+    const int64_t at = r * width;
+    const WeightedSum<float> row = {width, in.x + at, in.y + at, in.a, in.b};
+    const RowStatistics s = norm_sum_row(row, sum + at, weight, bias, y + at, law);
+    statistics.mean[r] = s.mean;
+    statistics.factor[r] = s.factor;
+  }
+}
+
 template <class In, class Out>
 void norm_gradient(const NormShape& shape, const In* x, const float* weight,
                    const NormStatistics& statistics, const Out* y_gradient, In* x_gradient,
-                   float* weight_gradient, float* bias_gradient) {
+                   float* weight_gradient, float* bias_gradient, const float* also) {
   const int64_t width = shape.width;
   const RowLaw law = law_of(shape);
   const int64_t per_piece = norm_piece_rows(shape.rows);
@@ -158,8 +207,8 @@ void norm_gradient(const NormShape& shape, const In* x, const float* weight,
     const int64_t last = std::min(shape.rows, (p + 1) * per_piece);
     for (int64_t r = p * per_piece; r < last; ++r) {
       norm_row_back(x + r * width, weight, {statistics.mean[r], statistics.factor[r]},
-                    y_gradient + r * width, x_gradient + r * width, width, law, weight_sums,
-                    weight_sums + width);
+                    y_gradient + r * width, also == nullptr ? nullptr : also + r * width,
+                    x_gradient + r * width, width, law, weight_sums, weight_sums + width);
     }
   }
   if (weight_gradient != nullptr) add_pieces(sums, 0, width, weight_gradient);
@@ -170,11 +219,15 @@ void norm_gradient(const NormShape& shape, const In* x, const float* weight,
   template void norm(const NormShape&, const In*, const float*, const float*, Out*,             \
                      const NormStatistics&);                                                    \
   template void norm_gradient(const NormShape&, const In*, const float*, const NormStatistics&, \
-                              const Out*, In*, float*, float*);
+                              const Out*, In*, float*, float*, const float*);
 RONDO_NORM(float, float)
 RONDO_NORM(float, Bf16)
 RONDO_NORM(Bf16, float)
 RONDO_NORM(Bf16, Bf16)
 #undef RONDO_NORM
+template void norm_of_sum(const NormShape&, const WeightedSum<float>&, float*, const float*,
+                          const float*, float*, const NormStatistics&);
+template void norm_of_sum(const NormShape&, const WeightedSum<float>&, float*, const float*,
+                          const float*, Bf16*, const NormStatistics&);
 
 }  // namespace rondo::kernels

@@ -1,11 +1,12 @@
-// Layer norm and RMS norm of rows, fp32 or bf16 in, fp32 or bf16 out, statistics in fp32. Backwards
-// one pass gives the gradient of the input and sums for the weights, which are cut into the same
-// pieces whatever the number of threads. No torch here.
+// Layer norm and RMS norm of rows, fp32 or bf16 in, fp32 or bf16 out, statistics in fp32; of a sum
+// of rows too, which is kept, in the same pass. Backwards one pass gives the gradient of the input
+// and sums for the weights, which are cut into the same pieces whatever the number of threads. No
+// torch here.
 #pragma once
 
 #include <cstdint>
 
-#include "rondo/kernels/vector_math.h"
+#include "rondo/kernels/weighted_sum.h"
 
 namespace rondo::kernels {
 
@@ -31,10 +32,16 @@ template <class In, class Out>
 void norm(const NormShape& shape, const In* x, const float* weight, const float* bias, Out* y,
           const NormStatistics& statistics);
 
-// From the gradient of y that of x and, where not null, of weight and bias [width].
+// The sum `in`, of rows · width numbers, to `sum`, and its norm to y.
+template <class Out>
+void norm_of_sum(const NormShape& shape, const WeightedSum<float>& in, float* sum,
+                 const float* weight, const float* bias, Out* y, const NormStatistics& statistics);
+
+// From the gradient of y that of x and, where not null, of weight and bias [width]. What else x's
+// gradient has, of those who read x beside the norm, may be given and is added.
 template <class In, class Out>
 void norm_gradient(const NormShape& shape, const In* x, const float* weight,
                    const NormStatistics& statistics, const Out* y_gradient, In* x_gradient,
-                   float* weight_gradient, float* bias_gradient);
+                   float* weight_gradient, float* bias_gradient, const float* also = nullptr);
 
 }  // namespace rondo::kernels

@@ -56,44 +56,63 @@ std::pair<Tensor, Tensor> run_norm(const Tensor& x, const Tensor& weight, const 
   return {y, kept};
 }
 
+void keep_law(AutogradContext* context, const FusedNorm& how, bool biased) {
+  context->saved_data["epsilon"] = how.epsilon;
+  context->saved_data["centred"] = how.centred;
+  context->saved_data["summed"] = how.summed;
+  context->saved_data["biased"] = biased;
+}
+
+// What a norm keeps for its gradient.
+struct KeptNorm {
+  Tensor x, weight, statistics;
+};
+
+struct NormGradients {
+  Tensor x, weight, bias;
+};
+
+// `also` (may be undefined): what else the gradient of x has.
+NormGradients norm_gradients(AutogradContext* context, const KeptNorm& kept, const Tensor& dy,
+                             const Tensor& also) {
+  const Tensor& x = kept.x;
+  const auto yes = [&](const char* what) { return context->saved_data[what].toBool(); };
+  const kernels::NormShape shape =
+      norm_shape(x, context->saved_data["epsilon"].toDouble(), yes("centred"), yes("summed"));
+  const Tensor dx = at::empty_like(x);
+  const Tensor dw = at::empty_like(kept.weight);
+  const Tensor db = yes("biased") ? at::empty_like(kept.weight) : Tensor();
+  const auto run = [&](auto* in, auto* out_gradient, auto* in_gradient) {
+    kernels::norm_gradient(shape, in, kept.weight.data_ptr<float>(), statistics_in(kept.statistics),
+                           out_gradient, in_gradient, dw.data_ptr<float>(), floats_or_null(db),
+                           floats_or_null(also));
+  };
+  if (is_fp32(x)) {
+    is_fp32(dy)
+        ? run(numbers_of<const float>(x), numbers_of<const float>(dy), numbers_of<float>(dx))
+        : run(numbers_of<const float>(x), numbers_of<const Bf16>(dy), numbers_of<float>(dx));
+  } else {
+    is_fp32(dy) ? run(numbers_of<const Bf16>(x), numbers_of<const float>(dy), numbers_of<Bf16>(dx))
+                : run(numbers_of<const Bf16>(x), numbers_of<const Bf16>(dy), numbers_of<Bf16>(dx));
+  }
+  return {dx, dw, db};
+}
+
 class NormFunction : public torch::autograd::Function<NormFunction> {
  public:
   static Tensor forward(AutogradContext* context, const Tensor& x, const Tensor& weight,
                         const c10::optional<Tensor>& bias, const FusedNorm& how) {
     const auto [y, kept] = run_norm(x, weight, bias.value_or(Tensor()), how);
     context->save_for_backward({x, weight, kept});
-    context->saved_data["epsilon"] = how.epsilon;
-    context->saved_data["centred"] = how.centred;
-    context->saved_data["summed"] = how.summed;
-    context->saved_data["biased"] = bias.has_value();
+    keep_law(context, how, bias.has_value());
     return y;
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
     const variable_list saved = context->get_saved_variables();
-    const Tensor& x = saved[0];
-    const Tensor& weight = saved[1];
-    const auto yes = [&](const char* what) { return context->saved_data[what].toBool(); };
-    const kernels::NormShape shape =
-        norm_shape(x, context->saved_data["epsilon"].toDouble(), yes("centred"), yes("summed"));
-    const Tensor dy = gradients[0].contiguous();
-    const Tensor dx = at::empty_like(x);
-    const Tensor dw = at::empty_like(weight);
-    const Tensor db = context->saved_data["biased"].toBool() ? at::empty_like(weight) : Tensor();
-    const auto run = [&](auto* in, auto* out_gradient, auto* in_gradient) {
-      kernels::norm_gradient(shape, in, weight.data_ptr<float>(), statistics_in(saved[2]),
-                             out_gradient, in_gradient, dw.data_ptr<float>(), floats_or_null(db));
-    };
-    if (is_fp32(x)) {
-      is_fp32(dy)
-          ? run(numbers_of<const float>(x), numbers_of<const float>(dy), numbers_of<float>(dx))
-          : run(numbers_of<const float>(x), numbers_of<const Bf16>(dy), numbers_of<float>(dx));
-    } else {
-      is_fp32(dy)
-          ? run(numbers_of<const Bf16>(x), numbers_of<const float>(dy), numbers_of<Bf16>(dx))
-          : run(numbers_of<const Bf16>(x), numbers_of<const Bf16>(dy), numbers_of<Bf16>(dx));
-    }
-    return {dx, dw, db, Tensor()};
+    const NormGradients d = norm_gradients(context, {saved[0], saved[1], saved[2]},
+                                           gradients[0].contiguous(), /*also=*/Tensor());
+    return {d.x, d.weight, d.bias, Tensor()};
   }
 };
 
@@ -146,56 +165,106 @@ class ActivationFunction : public torch::autograd::Function<ActivationFunction> 
 };
 
 template <class Number>
-kernels::WeightedSum<Number> weighted_sum_of(const Tensor& x, const Tensor& a, const Tensor& y,
-                                             const Tensor& b) {
+kernels::WeightedSum<Number> numbers_of_sum(const WeightedSum& s) {
   const auto number = [](const Tensor& t) { return t.defined() ? t.item<float>() : 1.0F; };
-  return {x.numel(), numbers_of<const float>(x), numbers_of<const Number>(y), number(a), number(b)};
+  return {s.x.numel(), numbers_of<const float>(s.x), numbers_of<const Number>(s.y), number(s.a),
+          number(s.b)};
 }
 
-Tensor run_weighted_sum(const Tensor& x, const Tensor& a, const Tensor& y, const Tensor& b) {
-  const Tensor out = at::empty_like(x);
-  if (is_fp32(y)) {
-    kernels::weighted_sum(weighted_sum_of<float>(x, a, y, b), numbers_of<float>(out));
+Tensor run_weighted_sum(const WeightedSum& in) {
+  const Tensor out = at::empty_like(in.x);
+  if (is_fp32(in.y)) {
+    kernels::weighted_sum(numbers_of_sum<float>(in), numbers_of<float>(out));
   } else {
-    kernels::weighted_sum(weighted_sum_of<Bf16>(x, a, y, b), numbers_of<float>(out));
+    kernels::weighted_sum(numbers_of_sum<Bf16>(in), numbers_of<float>(out));
   }
   return out;
+}
+
+// Of x, a, y, b, given that of the sum.
+variable_list sum_gradients(const WeightedSum& in, const Tensor& g) {
+  const Tensor dx = at::empty_like(in.x);
+  const Tensor dy = at::empty_like(in.y);
+  kernels::WeightGradients sums;
+  if (is_fp32(in.y)) {
+    sums = kernels::weighted_sum_gradient(numbers_of_sum<float>(in), numbers_of<const float>(g),
+                                          numbers_of<float>(dx), numbers_of<float>(dy));
+  } else {
+    sums = kernels::weighted_sum_gradient(numbers_of_sum<Bf16>(in), numbers_of<const float>(g),
+                                          numbers_of<float>(dx), numbers_of<Bf16>(dy));
+  }
+  const auto if_wanted = [](const Tensor& t, double sum) {
+    return t.defined() ? at::scalar_tensor(sum, t.options()) : Tensor();
+  };
+  return {dx, if_wanted(in.a, sums.a), dy, if_wanted(in.b, sums.b)};
 }
 
 class WeightedSumFunction : public torch::autograd::Function<WeightedSumFunction> {
  public:
   static Tensor forward(AutogradContext* context, const Tensor& x, const c10::optional<Tensor>& a,
                         const Tensor& y, const c10::optional<Tensor>& b) {
-    const Tensor weights[2] = {a.value_or(Tensor()), b.value_or(Tensor())};
-    context->save_for_backward({x, weights[0], y, weights[1]});
-    return run_weighted_sum(x, weights[0], y, weights[1]);
+    const WeightedSum in = {x, y, a.value_or(Tensor()), b.value_or(Tensor())};
+    context->save_for_backward({in.x, in.y, in.a, in.b});
+    return run_weighted_sum(in);
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
     const variable_list saved = context->get_saved_variables();
-    const auto& [x, a, y, b] = std::tie(saved[0], saved[1], saved[2], saved[3]);
-    const Tensor g = gradients[0].contiguous();
-    const Tensor dx = at::empty_like(x);
-    const Tensor dy = at::empty_like(y);
-    kernels::WeightGradients sums;
-    if (is_fp32(y)) {
-      sums = kernels::weighted_sum_gradient(weighted_sum_of<float>(x, a, y, b),
-                                            numbers_of<const float>(g), numbers_of<float>(dx),
-                                            numbers_of<float>(dy));
-    } else {
-      sums = kernels::weighted_sum_gradient(weighted_sum_of<Bf16>(x, a, y, b),
-                                            numbers_of<const float>(g), numbers_of<float>(dx),
-                                            numbers_of<Bf16>(dy));
+    return sum_gradients({saved[0], saved[1], saved[2], saved[3]}, gradients[0].contiguous());
+  }
+};
+
+// Sum and norm, and the rows' statistics.
+std::pair<NormedSum, Tensor> run_norm_of_sum(const WeightedSum& in, const Tensor& weight,
+                                             const Tensor& bias, const FusedNorm& how) {
+  const kernels::NormShape shape = norm_shape(in.x, how.epsilon, how.centred, how.summed);
+  const NormedSum out = {at::empty_like(in.x), at::empty(in.x.sizes(), how.result)};
+  const Tensor kept = at::empty({2, shape.rows}, at::kFloat);
+  const auto run = [&](auto* y) {
+    kernels::norm_of_sum(shape, numbers_of_sum<float>(in), numbers_of<float>(out.sum),
+                         weight.data_ptr<float>(), floats_or_null(bias), y, statistics_in(kept));
+  };
+  is_fp32(out.norm) ? run(numbers_of<float>(out.norm)) : run(numbers_of<Bf16>(out.norm));
+  return {out, kept};
+}
+
+class NormOfSumFunction : public torch::autograd::Function<NormOfSumFunction> {
+ public:
+  static variable_list forward(AutogradContext* context, const Tensor& x,
+                               const c10::optional<Tensor>& a, const Tensor& y,
+                               const c10::optional<Tensor>& b, const Tensor& weight,
+                               const c10::optional<Tensor>& bias, const FusedNorm& how) {
+    const WeightedSum in = {x, y, a.value_or(Tensor()), b.value_or(Tensor())};
+    const auto [out, kept] = run_norm_of_sum(in, weight, bias.value_or(Tensor()), how);
+    const bool weighed =
+        in.a.defined() || in.b.defined();  // without weights x and y are not needed
+    context->save_for_backward(
+        {out.sum, weight, kept, weighed ? x : Tensor(), weighed ? y : Tensor(), in.a, in.b});
+    context->set_materialize_grads(false);
+    keep_law(context, how, bias.has_value());
+    return {out.sum, out.norm};
+  }
+
+  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    const variable_list saved = context->get_saved_variables();
+    const auto whole = [](const Tensor& t) { return t.defined() ? t.contiguous() : t; };
+    NormGradients d;
+    d.x = whole(gradients[0]);
+    if (gradients[1].defined()) {
+      d = norm_gradients(context, {saved[0], saved[1], saved[2]}, whole(gradients[1]), d.x);
     }
-    const auto if_wanted = [](const Tensor& t, double sum) {
-      return t.defined() ? at::scalar_tensor(sum, t.options()) : Tensor();
-    };
-    return {dx, if_wanted(a, sums.a), dy, if_wanted(b, sums.b)};
+    if (!saved[3].defined()) return {d.x, {}, d.x, {}, d.weight, d.bias, {}};
+    const variable_list of = sum_gradients({saved[3], saved[4], saved[5], saved[6]}, d.x);
+    return {of[0], of[1], of[2], of[3], d.weight, d.bias, {}};
   }
 };
 
 bool wants_gradient(const Tensor& t) {
   return t.defined() && t.requires_grad() && at::GradMode::is_enabled();
+}
+
+bool sum_learns(const WeightedSum& s) {
+  return wants_gradient(s.x) || wants_gradient(s.y) || wants_gradient(s.a) || wants_gradient(s.b);
 }
 
 c10::optional<Tensor> if_defined(const Tensor& t) {
@@ -223,13 +292,21 @@ Tensor fused_activation(const Tensor& x, const Tensor& bias, bool gelu) {
   return ActivationFunction::apply(in, if_defined(bias), gelu);
 }
 
-Tensor fused_weighted_sum(const Tensor& x, const Tensor& a, const Tensor& y, const Tensor& b) {
-  const Tensor left = x.contiguous();
-  const Tensor right = y.contiguous();
-  if (!wants_gradient(x) && !wants_gradient(a) && !wants_gradient(y) && !wants_gradient(b)) {
-    return run_weighted_sum(left, a, right, b);
+Tensor fused_weighted_sum(const WeightedSum& in) {
+  const WeightedSum s = {in.x.contiguous(), in.y.contiguous(), in.a, in.b};
+  if (!sum_learns(s)) return run_weighted_sum(s);
+  return WeightedSumFunction::apply(s.x, if_defined(s.a), s.y, if_defined(s.b));
+}
+
+NormedSum fused_norm_of_sum(const WeightedSum& in, const Tensor& weight, const Tensor& bias,
+                            const FusedNorm& how) {
+  const WeightedSum s = {in.x.contiguous(), in.y.contiguous(), in.a, in.b};
+  if (!sum_learns(s) && !wants_gradient(weight) && !wants_gradient(bias)) {
+    return run_norm_of_sum(s, weight, bias, how).first;
   }
-  return WeightedSumFunction::apply(left, if_defined(a), right, if_defined(b));
+  const variable_list out = NormOfSumFunction::apply(s.x, if_defined(s.a), s.y, if_defined(s.b),
+                                                     weight, if_defined(bias), how);
+  return {out[0], out[1]};
 }
 
 }  // namespace rondo::nn

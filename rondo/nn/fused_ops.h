@@ -21,8 +21,22 @@ Tensor fused_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, con
 // GELU (exact) or ReLU of x + bias, over the last dimension; `bias` fp32, may be undefined.
 Tensor fused_activation(const Tensor& x, const Tensor& bias, bool gelu);
 
-// a·x + b·y with single numbers a and b [], of which one that is undefined counts as 1; x fp32, y
-// of the same shape.
-Tensor fused_weighted_sum(const Tensor& x, const Tensor& a, const Tensor& y, const Tensor& b);
+// a·x + b·y, with single numbers a and b [], of which one that is undefined counts as 1.
+struct WeightedSum {
+  Tensor x;
+  Tensor y = {};
+  Tensor a = {};
+  Tensor b = {};
+};
+// x fp32, y of the same shape.
+Tensor fused_weighted_sum(const WeightedSum& in);
+
+struct NormedSum {
+  Tensor sum;
+  Tensor norm;
+};
+// The sum and its norm in one pass over memory, and one back; x and y fp32, of the same shape.
+NormedSum fused_norm_of_sum(const WeightedSum& in, const Tensor& weight, const Tensor& bias,
+                            const FusedNorm& how);
 
 }  // namespace rondo::nn

@@ -82,6 +82,11 @@ Tensor Norm::forward(const Tensor& x, const Scope& scope, Result result) const {
                                   : rms_norm(x, weight_, epsilon_, scope, result);
 }
 
+NormedSum Norm::forward(const WeightedSum& sum, const Scope& scope, Result result) const {
+  return kind_ == NormKind::layer ? layer_norm(sum, weight_, bias_, epsilon_, scope, result)
+                                  : rms_norm(sum, weight_, epsilon_, scope, result);
+}
+
 LowRank::LowRank(int64_t in, int64_t out, int64_t rank) {
   if (rank == 0) {
     full_ = parameter("full", {in, out}, constant(0.0));

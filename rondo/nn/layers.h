@@ -78,6 +78,9 @@ class Norm : public Module {
  public:
   Norm(NormKind kind, int64_t width, double epsilon);
   Tensor forward(const Tensor& x, const Scope& scope, Result result = Result::stream) const;
+  // Of a sum, which is given too: both in one pass over memory where our kernels can.
+  NormedSum forward(const WeightedSum& sum, const Scope& scope,
+                    Result result = Result::stream) const;
 
  private:
   NormKind kind_;

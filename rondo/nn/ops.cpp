@@ -9,7 +9,6 @@
 
 #include "rondo/kernels/dropout.h"
 #include "rondo/kernels/packed_rows.h"
-#include "rondo/nn/fused_ops.h"
 
 namespace rondo::nn {
 namespace {
@@ -69,6 +68,15 @@ bool norm_is_fused(const Tensor& x, const Tensor& weight) {
   }
   if (x.scalar_type() == at::kFloat) return true;
   return as_wanted(Operation::norm, at::empty({0}, x.options())).scalar_type() == at::kFloat;
+}
+
+// The same for a sum, all of it in fp32.
+bool sum_is_fused(const WeightedSum& in, const Tensor& weight) {
+  const auto fp32 = [](const Tensor& t) {
+    return !t.defined() || (t.is_cpu() && t.scalar_type() == at::kFloat);
+  };
+  return in.y.defined() && norm_is_fused(in.x, weight) && fp32(in.x) && fp32(in.y) && fp32(in.a) &&
+         fp32(in.b) && in.x.sizes() == in.y.sizes();
 }
 
 at::ScalarType norm_result(Result result) {
@@ -198,6 +206,27 @@ Tensor rms_norm(const Tensor& x, const Tensor& weight, double epsilon, const Sco
   return wide * at::rsqrt(wide.square().mean(-1, /*keepdim=*/true) + epsilon) * weight;
 }
 
+NormedSum layer_norm(const WeightedSum& in, const Tensor& weight, const Tensor& bias,
+                     double epsilon, const Scope& scope, Result result) {
+  if (sum_is_fused(in, weight)) {
+    scope.normalised(static_cast<double>(in.x.numel()));
+    return fused_norm_of_sum(in, weight, bias, {epsilon, /*centred=*/true, norm_result(result)});
+  }
+  const Tensor sum = weighted_sum(in);
+  return {sum, layer_norm(sum, weight, bias, epsilon, scope, result)};
+}
+
+NormedSum rms_norm(const WeightedSum& in, const Tensor& weight, double epsilon, const Scope& scope,
+                   Result result) {
+  if (sum_is_fused(in, weight)) {
+    scope.normalised(static_cast<double>(in.x.numel()));
+    return fused_norm_of_sum(in, weight, Tensor(),
+                             {epsilon, /*centred=*/false, norm_result(result)});
+  }
+  const Tensor sum = weighted_sum(in);
+  return {sum, rms_norm(sum, weight, epsilon, scope, result)};
+}
+
 Tensor unit_norm(const Tensor& x, double epsilon) {
   if (x.is_meta()) return x;
   if (x.dim() == 4 && !x.is_contiguous() && x.transpose(1, 2).is_contiguous()) {  // heads in place
@@ -258,13 +287,15 @@ Tensor activate(const Tensor& x, Activation activation, const Tensor& bias) {
   return activation == Activation::gelu ? at::gelu(in) : at::relu(in);
 }
 
-Tensor weighted_sum(const Tensor& x, const Tensor& a, const Tensor& y, const Tensor& b) {
+Tensor weighted_sum(const WeightedSum& in) {
+  if (!in.y.defined()) return in.x;
+  if (!in.a.defined() && !in.b.defined()) return in.x + in.y;  // both have the gradient of the sum
   const auto number = [](const Tensor& t) { return !t.defined() || t.scalar_type() == at::kFloat; };
-  if (kernels_take(x) && kernels_take(y) && x.scalar_type() == at::kFloat &&
-      x.sizes() == y.sizes() && number(a) && number(b)) {
-    return fused_weighted_sum(x, a, y, b);
+  if (kernels_take(in.x) && kernels_take(in.y) && in.x.scalar_type() == at::kFloat &&
+      in.x.sizes() == in.y.sizes() && number(in.a) && number(in.b)) {
+    return fused_weighted_sum(in);
   }
-  return (a.defined() ? x * a : x) + (b.defined() ? y * b : y);
+  return (in.a.defined() ? in.x * in.a : in.x) + (in.b.defined() ? in.y * in.b : in.y);
 }
 
 }  // namespace rondo::nn

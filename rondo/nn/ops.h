@@ -6,6 +6,7 @@
 #include "rondo/kernels/int8.h"
 #include "rondo/kernels/packed.h"
 #include "rondo/nn/fused_linear.h"
+#include "rondo/nn/fused_ops.h"
 #include "rondo/nn/probe.h"
 
 namespace rondo::nn {
@@ -51,6 +52,12 @@ Tensor layer_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, dou
 Tensor rms_norm(const Tensor& x, const Tensor& weight, double epsilon, const Scope& scope,
                 Result result = Result::stream);
 
+// Of a sum that is wanted too.
+NormedSum layer_norm(const WeightedSum& in, const Tensor& weight, const Tensor& bias,
+                     double epsilon, const Scope& scope, Result result = Result::stream);
+NormedSum rms_norm(const WeightedSum& in, const Tensor& weight, double epsilon, const Scope& scope,
+                   Result result = Result::stream);
+
 // x / sqrt(Σx² + ε), sums in fp32; the result has x's type.
 Tensor unit_norm(const Tensor& x, double epsilon);
 
@@ -72,7 +79,7 @@ enum class Activation { gelu, relu };
 // Of x, or of x + bias (a vector along the last dimension).
 Tensor activate(const Tensor& x, Activation activation, const Tensor& bias = {});
 
-// a·x + b·y, with numbers a and b [] that count as 1 where undefined.
-Tensor weighted_sum(const Tensor& x, const Tensor& a, const Tensor& y, const Tensor& b);
+// a·x + b·y, with numbers a and b [] that count as 1 where undefined; without y x itself.
+Tensor weighted_sum(const WeightedSum& in);
 
 }  // namespace rondo::nn

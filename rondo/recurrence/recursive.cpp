@@ -56,9 +56,10 @@ ResidualCoefficients::ResidualCoefficients(const std::string& placement, int64_t
   }
 }
 
-Tensor ResidualCoefficients::join(int64_t sublayer, const Tensor& x, const Tensor& branch) const {
+nn::WeightedSum ResidualCoefficients::join(int64_t sublayer, const Tensor& x,
+                                           const Tensor& branch) const {
   const auto of = [&](const Tensor& c) { return c.defined() ? c[sublayer] : Tensor(); };
-  return nn::weighted_sum(x, of(identity_), branch, of(branch_));
+  return {x, branch, of(identity_), of(branch_)};
 }
 
 LoopProjection::LoopProjection(const RecursiveConfig& config, int64_t width, double epsilon) {
@@ -74,9 +75,9 @@ LoopProjection::LoopProjection(const RecursiveConfig& config, int64_t width, dou
       register_module("residual", std::make_shared<ResidualCoefficients>(config.residual, 1));
 }
 
-Tensor LoopProjection::forward(const Tensor& x, const Scope& scope) const {
-  const Tensor u = norm_->forward(x, scope / "norm", nn::Result::branch);
-  return residual_->join(0, x, feed_forward_->forward(u, Tensor(), scope / "feed_forward"));
+nn::WeightedSum LoopProjection::forward(const nn::WeightedSum& x, const Scope& scope) const {
+  const auto [sum, u] = norm_->forward(x, scope / "norm", nn::Result::branch);
+  return residual_->join(0, sum, feed_forward_->forward(u, Tensor(), scope / "feed_forward"));
 }
 
 }  // namespace rondo

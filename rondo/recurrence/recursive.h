@@ -13,7 +13,8 @@ namespace rondo {
 class ResidualCoefficients : public nn::Module {
  public:
   ResidualCoefficients(const std::string& placement, int64_t sublayers);
-  Tensor join(int64_t sublayer, const Tensor& x, const Tensor& branch) const;
+  // To be summed by whoever reads it.
+  nn::WeightedSum join(int64_t sublayer, const Tensor& x, const Tensor& branch) const;
 
  private:
   Tensor identity_;  // [sublayers] or undefined
@@ -24,7 +25,7 @@ class ResidualCoefficients : public nn::Module {
 class LoopProjection : public nn::Module {
  public:
   LoopProjection(const RecursiveConfig& config, int64_t width, double epsilon);
-  Tensor forward(const Tensor& x, const Scope& scope) const;
+  nn::WeightedSum forward(const nn::WeightedSum& x, const Scope& scope) const;
 
  private:
   std::shared_ptr<nn::Norm> norm_;

@@ -30,6 +30,12 @@ struct CallSnapshot {
   Permutations permutations = Permutations(Permutations::Draw::fixed);
 };
 
+void record_sum(const char* name, Stream& stream, const Scope& scope) {
+  if (!scope.wants(name)) return;
+  stream = {nn::weighted_sum(stream)};
+  scope.record(name, stream.x);
+}
+
 // Sub-layers of a level in order; feed-forward comes last.
 constexpr int64_t kMixing = 0;
 constexpr int64_t kCross = 1;
@@ -81,12 +87,13 @@ Tensor Stack::forward_plan(const DepthPlan& plan, Tensor x, Call& call, const Sc
 
 Tensor Stack::play_range(const DepthPlan& plan, int64_t first, int64_t last, Tensor x, Call& call,
                          const Scope& scope) {
+  Stream stream = {std::move(x)};
   for (int64_t i = first; i < last; ++i) {
     const Scope here = scope / "level" / i;
-    x = play(plan.levels[static_cast<size_t>(i)], i, std::move(x), call, here);
-    here.record("output", x);
+    stream = play(plan.levels[static_cast<size_t>(i)], i, std::move(stream), call, here);
+    record_sum("output", stream, here);
   }
-  return x;
+  return nn::weighted_sum(stream);
 }
 
 Tensor Stack::play_recomputing(const DepthPlan& plan, Tensor x, Call& call, const Scope& scope) {
@@ -104,69 +111,80 @@ Tensor Stack::play_recomputing(const DepthPlan& plan, Tensor x, Call& call, cons
   return x;
 }
 
-Tensor Stack::play(const Level& level, int64_t number, Tensor x, Call& call, const Scope& scope) {
+Stream Stack::play(const Level& level, int64_t number, Stream stream, Call& call,
+                   const Scope& scope) {
   if (level.static_signal != kNone) {
-    x = x + static_signal(call.positions, level.static_signal, options_.width, x.options());
+    const Tensor x = nn::weighted_sum(stream);
+    stream = {x, static_signal(call.positions, level.static_signal, options_.width, x.options())};
   }
-  x = play_mixing(level, number, x, call, scope);
-  if (level.cross != kNone) x = play_cross(level, x, call, scope);
-  if (level.feed_forward != kNone) x = play_feed_forward(level, x, scope);
-  scope.record("block", x);
-  if (level.projection == kNone) return x;
-  return (*projections_)[level.projection].forward(x, scope / "projection");
+  stream = play_mixing(level, number, stream, call, scope);
+  if (level.cross != kNone) stream = play_cross(level, stream, call, scope);
+  if (level.feed_forward != kNone) stream = play_feed_forward(level, stream, scope);
+  record_sum("block", stream, scope);
+  if (level.projection == kNone) return stream;
+  return (*projections_)[level.projection].forward(stream, scope / "projection");
 }
 
-Tensor Stack::norm_before(int64_t norm, const Tensor& x, const Scope& scope) const {
-  if (options_.placement == NormPlacement::post) return x;
-  return (*norms_)[norm].forward(x, scope / "norm", nn::Result::branch);
+nn::NormedSum Stack::norm_before(int64_t norm, const Stream& stream, const Scope& scope) const {
+  if (options_.placement == NormPlacement::pre) {
+    return (*norms_)[norm].forward(stream, scope / "norm", nn::Result::branch);
+  }
+  const Tensor x = nn::weighted_sum(stream);
+  return {x, x};
 }
 
-Tensor Stack::join(const Level& level, int64_t sublayer, int64_t norm, const Tensor& x,
+Stream Stack::join(const Level& level, int64_t sublayer, int64_t norm, const Tensor& x,
                    const Tensor& branch, const Scope& scope) const {
   const Tensor kept = nn::drop_path(branch, level.drop_path, is_training());
-  const Tensor y =
-      level.residual == kNone ? x + kept : (*residuals_)[level.residual].join(sublayer, x, kept);
-  if (options_.placement == NormPlacement::pre) return y;
-  return (*norms_)[norm].forward(y, scope / "norm");
+  const Stream joined = level.residual == kNone
+                            ? Stream{x, kept}
+                            : (*residuals_)[level.residual].join(sublayer, x, kept);
+  if (options_.placement == NormPlacement::pre) return joined;
+  return {(*norms_)[norm].forward(joined, scope / "norm").norm};
 }
 
-Tensor Stack::play_mixing(const Level& level, int64_t number, const Tensor& x, Call& call,
+Stream Stack::play_mixing(const Level& level, int64_t number, const Stream& stream, Call& call,
                           const Scope& scope) {
   const Scope here = scope / "mixing";
+  const nn::NormedSum x = norm_before(level.mixing_norm, stream, here);
   MixingInput in;
-  in.u = norm_before(level.mixing_norm, x, here);
-  in.x = x;
+  in.u = x.norm;
+  in.x = x.sum;
   if (level.signal != kNone) in.signals = (*signals_)[level.signal].projections();
   in.level = number;
   in.loop = level.loop;
   in.groups = level.groups;
   const Tensor y = (*mixings_)[level.mixing].forward(in, call, here);
-  return join(level, kMixing, level.mixing_norm, x,
+  return join(level, kMixing, level.mixing_norm, x.sum,
               nn::dropout(y, options_.mixing_dropout, is_training()), here);
 }
 
-Tensor Stack::play_cross(const Level& level, const Tensor& x, Call& call, const Scope& scope) {
+Stream Stack::play_cross(const Level& level, const Stream& stream, Call& call, const Scope& scope) {
   const Scope here = scope / "cross";
-  const Tensor u = norm_before(level.cross_norm, x, here);
-  const Tensor y = (*crosses_)[level.cross].forward(u, level.cross, call, here);
-  return join(level, kCross, level.cross_norm, x,
+  const nn::NormedSum x = norm_before(level.cross_norm, stream, here);
+  const Tensor y = (*crosses_)[level.cross].forward(x.norm, level.cross, call, here);
+  return join(level, kCross, level.cross_norm, x.sum,
               nn::dropout(y, options_.mixing_dropout, is_training()), here);
 }
 
-Tensor Stack::play_feed_forward(const Level& level, const Tensor& x, const Scope& scope) {
+Stream Stack::play_feed_forward(const Level& level, const Stream& stream, const Scope& scope) {
   const Scope here = scope / "feed_forward";
-  Tensor signalled = x;
+  nn::NormedSum x;
   Tensor inner;
+  const nn::Linear* up = nullptr;
   if (level.signal != kNone) {
     const LevelSignals& signals = (*signals_)[level.signal];
-    signalled = signals.feed_forward_input(x, here / "signal");
-    inner = signals.feed_forward_inner(x, here / "signal");
+    x.sum = nn::weighted_sum(stream);
+    const Stream signalled = {signals.feed_forward_input(x.sum, here / "signal")};
+    inner = signals.feed_forward_inner(x.sum, here / "signal");
+    x.norm = norm_before(level.feed_forward_norm, signalled, here).norm;
+    up = signals.folded_up();
+  } else {
+    x = norm_before(level.feed_forward_norm, stream, here);
   }
-  const Tensor u = norm_before(level.feed_forward_norm, signalled, here);
-  const nn::Linear* up = level.signal != kNone ? (*signals_)[level.signal].folded_up() : nullptr;
-  const Tensor y = (*feed_forwards_)[level.feed_forward].forward(u, inner, here, up);
+  const Tensor y = (*feed_forwards_)[level.feed_forward].forward(x.norm, inner, here, up);
   const int64_t sublayer = level.cross == kNone ? 1 : 2;
-  return join(level, sublayer, level.feed_forward_norm, x,
+  return join(level, sublayer, level.feed_forward_norm, x.sum,
               nn::dropout(y, options_.feed_forward_dropout, is_training()), here);
 }
 

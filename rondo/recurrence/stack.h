@@ -6,6 +6,7 @@
 //   post:  x = norm(x ⊕ mix(x));           u = x + g_F(x);  x = norm(x ⊕ ffn(u))
 //
 // where ⊕ is + or, with learnable coefficients, identity·x + branch·f, and signals see the raw x.
+// Sums are left to the norm that reads them next, which does both in one pass over memory.
 #pragma once
 
 #include <functional>
@@ -18,6 +19,9 @@
 namespace rondo {
 
 enum class NormPlacement { pre, post };
+
+// The residual stream between sub-layers: a sum that the next norm, or whoever needs it, computes.
+using Stream = nn::WeightedSum;
 
 struct StackOptions {
   int64_t width = 0;
@@ -69,14 +73,15 @@ class Stack : public nn::Module {
   Tensor play_range(const DepthPlan& plan, int64_t first, int64_t last, Tensor x, Call& call,
                     const Scope& scope);
   Tensor play_recomputing(const DepthPlan& plan, Tensor x, Call& call, const Scope& scope);
-  Tensor play(const Level& level, int64_t number, Tensor x, Call& call, const Scope& scope);
-  Tensor play_mixing(const Level& level, int64_t number, const Tensor& x, Call& call,
+  Stream play(const Level& level, int64_t number, Stream stream, Call& call, const Scope& scope);
+  Stream play_mixing(const Level& level, int64_t number, const Stream& stream, Call& call,
                      const Scope& scope);
-  Tensor play_cross(const Level& level, const Tensor& x, Call& call, const Scope& scope);
-  Tensor play_feed_forward(const Level& level, const Tensor& x, const Scope& scope);
-  Tensor norm_before(int64_t norm, const Tensor& x, const Scope& scope) const;
+  Stream play_cross(const Level& level, const Stream& stream, Call& call, const Scope& scope);
+  Stream play_feed_forward(const Level& level, const Stream& stream, const Scope& scope);
+  // The stream and what a sub-layer reads of it.
+  nn::NormedSum norm_before(int64_t norm, const Stream& stream, const Scope& scope) const;
   // Joins a branch to the stream and, post-norm, normalises.
-  Tensor join(const Level& level, int64_t sublayer, int64_t norm, const Tensor& x,
+  Stream join(const Level& level, int64_t sublayer, int64_t norm, const Tensor& x,
               const Tensor& branch, const Scope& scope) const;
 
   StackOptions options_;

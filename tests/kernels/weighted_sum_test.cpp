@@ -23,8 +23,8 @@ WithGradients run_sum(const SumCase& c, const Tensor& x, const Tensor& y, at::Sc
   const Tensor b = leaf(at::full({}, -1.3), type);
   if (c.weighs_x) variables.push_back(a);
   if (c.weighs_y) variables.push_back(b);
-  const Tensor sum = nn::weighted_sum(variables[0], c.weighs_x ? a : Tensor(), variables[1],
-                                      c.weighs_y ? b : Tensor());
+  const Tensor sum = nn::weighted_sum(
+      {variables[0], variables[1], c.weighs_x ? a : Tensor(), c.weighs_y ? b : Tensor()});
   EXPECT_EQ(sum.scalar_type(), type);
   return with_gradients(sum, variables);
 }
@@ -48,7 +48,7 @@ TEST(WeightedSums, EqualItInBf16) { compare_sums(at::kBFloat16, 1e-2); }
 TEST(WeightedSums, TakeWhatDoesNotLieInOnePiece) {
   const Tensor x = noise({6, 5}, 1, at::kFloat).t();
   const Tensor y = noise({5, 6}, 2, at::kFloat);
-  expect_near(nn::weighted_sum(x, at::full({}, 2.0F), y, Tensor()), x * 2 + y, 1e-6);
+  expect_near(nn::weighted_sum({x, y, at::full({}, 2.0F)}), x * 2 + y, 1e-6);
 }
 
 TEST(WeightedSums, PassGradcheck) {
@@ -57,7 +57,8 @@ TEST(WeightedSums, PassGradcheck) {
   const Tensor a = variable({}, 3);
   const Tensor b = variable({}, 4);
   const auto run = [&] {
-    return nn::weighted_sum(x.to(at::kFloat), a.to(at::kFloat), y.to(at::kFloat), b.to(at::kFloat))
+    return nn::weighted_sum(
+               {x.to(at::kFloat), y.to(at::kFloat), a.to(at::kFloat), b.to(at::kFloat)})
         .to(at::kDouble);
   };
   gradcheck(run, {{"x", x}, {"y", y}, {"a", a}, {"b", b}}, fp32_gradcheck());

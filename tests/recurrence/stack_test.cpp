@@ -230,7 +230,7 @@ TEST(ResidualCoefficients, StartAsAPlainResidualAndScaleWhatThePlacementSays) {
   for (const std::string placement : {"none", "identity", "branch", "both"}) {
     ResidualCoefficients fresh(placement, 2);
     nn::initialize(fresh, 1);
-    expect_near(fresh.join(1, x, f), x + f, 1e-15, placement);
+    expect_near(nn::weighted_sum(fresh.join(1, x, f)), x + f, 1e-15, placement);
     ResidualCoefficients moved(placement, 2);
     make_generic(moved, 3);
     const auto p = moved.named_parameters();
@@ -239,7 +239,7 @@ TEST(ResidualCoefficients, StartAsAPlainResidualAndScaleWhatThePlacementSays) {
     EXPECT_EQ(identity != nullptr, placement == "identity" || placement == "both");
     EXPECT_EQ(branch != nullptr, placement == "branch" || placement == "both");
     const Tensor one = at::ones({}, at::kDouble);
-    expect_near(moved.join(1, x, f),
+    expect_near(nn::weighted_sum(moved.join(1, x, f)),
                 x * (identity != nullptr ? (*identity)[1] : one) +
                     f * (branch != nullptr ? (*branch)[1] : one),
                 1e-14, placement);
@@ -252,7 +252,8 @@ TEST(ResidualCoefficients, Gradients) {
     make_generic(part, 4);
     const Tensor x = variable({2, 3}, 5);
     const Tensor f = variable({2, 3}, 6);
-    gradcheck([&] { return part.join(0, x, f) * part.join(1, f, x); },
+    const auto sum = [](const nn::WeightedSum& in) { return nn::weighted_sum(in); };
+    gradcheck([&] { return sum(part.join(0, x, f)) * sum(part.join(1, f, x)); },
               with_parameters(part, {{"x", x}, {"f", f}}));
   }
 }
@@ -269,10 +270,12 @@ TEST(LoopProjection, IsANormedFeedForwardWithItsOwnCoefficients) {
   const Tensor u = at::layer_norm(x, {6}, p["norm.weight"], p["norm.bias"], 1e-6);
   const Tensor h = at::gelu(at::linear(u, p["feed_forward.up.weight"], p["feed_forward.up.bias"]));
   const Tensor f = at::linear(h, p["feed_forward.down.weight"], p["feed_forward.down.bias"]);
-  expect_near(projection.forward(x, Scope()).detach(),
+  const auto run = [&] {
+    return nn::weighted_sum(projection.forward(nn::WeightedSum{x}, Scope()));
+  };
+  expect_near(run().detach(),
               (x * p["residual.identity"][0] + f * p["residual.branch"][0]).detach(), 1e-13);
-  gradcheck([&] { return projection.forward(x, Scope()); },
-            with_parameters(projection, {{"x", x}}));
+  gradcheck(run, with_parameters(projection, {{"x", x}}));
 }
 
 // Counts multiply-adds by the last part of their name.

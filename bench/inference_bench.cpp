@@ -56,6 +56,7 @@ void register_few_queries(int64_t sentences, int64_t beam, int64_t keys) {
 void register_writing() {
   for (const auto& [format, name] : {std::pair{kernels::PackedFormat::fp32, "fp32"},
                                      std::pair{kernels::PackedFormat::bf16, "bf16"},
+                                     std::pair{kernels::PackedFormat::short_bf16, "short_bf16"},
                                      std::pair{kernels::PackedFormat::int8, "int8"}}) {
     bench::compare(std::string("write_token/256_wide/") + name, [format = format]() -> bench::Work {
       LanguageModelConfig c = causal_model();

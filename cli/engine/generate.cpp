@@ -55,7 +55,7 @@ std::shared_ptr<const StepWeights> step_weights(const GenerateOptions& o,
                 "leave --weights away");
   }
   return std::make_shared<StepWeights>(
-      model, o.weights == "bf16" ? kernels::PackedFormat::bf16 : kernels::PackedFormat::int8);
+      model, o.weights == "bf16" ? kernels::bf16_format() : kernels::PackedFormat::int8);
 }
 
 // Seconds per token of the first and the last tenth, and the memory held after two windows, when

@@ -10,6 +10,7 @@
 
 #include "rondo/kernels/int8.h"
 #include "rondo/kernels/short_bf16.h"
+#include "rondo/kernels/vector_math.h"
 
 namespace rondo::kernels {
 namespace {
@@ -20,8 +21,17 @@ constexpr size_t kCacheLine = 64;
 
 // The bits of a number.
 size_t format_bits(PackedFormat format) {
-  if (format == PackedFormat::fp32) return 32;
-  return format == PackedFormat::bf16 ? 32 * kShortWords / kShortColumns : 8;
+  switch (format) {
+    case PackedFormat::fp32:
+      return 32;
+    case PackedFormat::bf16:
+      return 16;
+    case PackedFormat::short_bf16:
+      return 32 * kShortWords / kShortColumns;
+    case PackedFormat::int8:
+      break;
+  }
+  return 8;
 }
 
 // Calls put(place, row, column) for every number of w in the order of panels.
@@ -33,7 +43,15 @@ void for_each_place(const PackedMatrix& m, const Put& put) {
   }
 }
 
-void pack_bf16(const float* w, const PackedMatrix& m, uint32_t* to, float* scale) {
+// Two neighbours of a row side by side.
+void pack_bf16(const float* w, const PackedMatrix& m, Bf16* to) {
+  for (int64_t o = 0; o < m.out; ++o) {
+    Bf16* panel = to + o / kPanel * m.columns() * kPanel + o % kPanel * 2;
+    for (int64_t i = 0; i < m.in; ++i) narrow(w[o * m.in + i], panel[i / 2 * 2 * kPanel + i % 2]);
+  }
+}
+
+void pack_short_bf16(const float* w, const PackedMatrix& m, uint32_t* to, float* scale) {
   std::vector<float> row(static_cast<size_t>(m.columns()));  // zeros at the end
   for (int64_t o = 0; o < m.out; ++o) {
     std::copy_n(w + o * m.in, m.in, row.begin());
@@ -80,7 +98,7 @@ void* PageArena::take(size_t bytes) {
 size_t PackedMatrix::bytes() const {
   const auto rows = static_cast<size_t>(panels() * kPanel);
   return rows * static_cast<size_t>(columns()) * format_bits(format) / 8 +
-         (format == PackedFormat::fp32 ? 0 : rows * sizeof(float));
+         (scaled() ? rows * sizeof(float) : 0);
 }
 
 PackedMatrix shape_packed(int64_t out, int64_t in, PackedFormat format) {
@@ -98,11 +116,12 @@ void pack_into(const float* w, void* memory, PackedMatrix& m) {
     for_each_place(m, [&](int64_t place, int64_t o, int64_t i) { to[place] = w[o * m.in + i]; });
     return;
   }
+  if (m.format == PackedFormat::bf16) return pack_bf16(w, m, static_cast<Bf16*>(memory));
   const size_t scales = sizeof(float) * static_cast<size_t>(m.panels() * kPanel);
   auto* scale = reinterpret_cast<float*>(static_cast<char*>(memory) + m.bytes() - scales);
   m.scale = scale;
-  if (m.format == PackedFormat::bf16) {
-    pack_bf16(w, m, static_cast<uint32_t*>(memory), scale);
+  if (m.format == PackedFormat::short_bf16) {
+    pack_short_bf16(w, m, static_cast<uint32_t*>(memory), scale);
   } else {
     pack_int8(w, m, static_cast<int8_t*>(memory), scale);
   }

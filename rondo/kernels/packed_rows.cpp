@@ -103,18 +103,20 @@ HWY_INLINE void block(const Rows& work, const float* w, int64_t row, int64_t pan
 }
 
 // bf16 → fp32, a few panels.
+template <class Reader>
 void widen_panels(const PackedMatrix& m, int64_t panel, int64_t count, float* to) {
   const Lane d;
   const int64_t columns = m.columns();
-  const auto* words = static_cast<const uint32_t*>(m.data);
+  const auto* numbers = static_cast<const typename Reader::Number*>(m.data);
   for (int64_t p = panel; p < panel + count; ++p) {
-    const uint32_t* from = words + p * columns * ShortReader::kColumn;
+    const auto* from = numbers + p * columns * Reader::kColumn;
     for (int64_t part = 0; part < kParts; ++part) {
-      const Floats scale = hn::LoadU(d, m.scale + p * kPanel + part * kLanes);
-      for (int64_t i = 0; i < columns; i += ShortReader::kStep) {
-        Floats weights[ShortReader::kStep];
-        ShortReader::read(from, i, part, weights);
-        for (int64_t s = 0; s < ShortReader::kStep; ++s) {
+      const Floats scale = m.scale != nullptr ? hn::LoadU(d, m.scale + p * kPanel + part * kLanes)
+                                              : hn::Set(d, 1.0F);
+      for (int64_t i = 0; i < columns; i += Reader::kStep) {
+        Floats weights[Reader::kStep];
+        Reader::read(from, i, part, weights);
+        for (int64_t s = 0; s < Reader::kStep; ++s) {
           float* at = to + ((p - panel) * columns + i + s) * kPanel + part * kLanes;
           hn::Store(hn::Mul(weights[s], scale), d, at);
         }
@@ -123,17 +125,28 @@ void widen_panels(const PackedMatrix& m, int64_t panel, int64_t count, float* to
   }
 }
 
+template <class Reader>
+constexpr int64_t column_bytes() {
+  return static_cast<int64_t>(sizeof(typename Reader::Number)) * Reader::kColumn;
+}
+
+// Of a column of a panel.
+int64_t column_bytes(PackedFormat format) {
+  if (format == PackedFormat::fp32) return column_bytes<Fp32Reader>();
+  return format == PackedFormat::bf16 ? column_bytes<Bf16Reader>() : column_bytes<ShortReader>();
+}
+
 // All rows of a few panels, which stay in the second cache; the next panels come there meanwhile.
 template <int64_t Panels>
 void rows_of(const Rows& work, int64_t panel, bool more, float* wide) {
   const PackedMatrix& m = *work.w;
   const int64_t columns = m.columns();
-  const bool exact = m.format == PackedFormat::fp32;
-  const int64_t bytes = columns * (exact ? 4 * kPanel : 4 * ShortReader::kColumn);  // of a panel
+  const int64_t bytes = columns * column_bytes(m.format);  // of a panel
   const char* data = static_cast<const char*>(m.data) + panel * bytes;
   const float* w = reinterpret_cast<const float*>(data);
-  if (!exact) {
-    widen_panels(m, panel, Panels, wide);
+  if (m.format != PackedFormat::fp32) {
+    m.format == PackedFormat::bf16 ? widen_panels<Bf16Reader>(m, panel, Panels, wide)
+                                   : widen_panels<ShortReader>(m, panel, Panels, wide);
     w = wide;
   }
   const int64_t lines = more ? Panels * bytes / kLine : 0;

@@ -32,9 +32,8 @@ void Linear::convert(WeightFormat format) {
         w.data_ptr<float>(), w.size(0), w.size(1),
         fused ? kernels::int8_products().front() : kernels::Int8Products::plain));
   } else if (fused) {
-    packed_ = std::make_shared<PackedWeight>(w, format == WeightFormat::bf16
-                                                    ? kernels::PackedFormat::bf16
-                                                    : kernels::PackedFormat::fp32);
+    packed_ = std::make_shared<PackedWeight>(
+        w, format == WeightFormat::bf16 ? kernels::bf16_format() : kernels::PackedFormat::fp32);
   } else {
     if (format == WeightFormat::bf16) weight_.set_data(w.to(at::kBFloat16).to(at::kFloat));
     return;

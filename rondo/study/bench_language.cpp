@@ -124,9 +124,9 @@ BenchResult decode_language(const BenchOptions& options) {
     kernels::PackedFormat format;
     double bound;  // share of the bandwidth wanted; 0 = none
   };
-  for (const Kept& kept : {Kept{"fp32", kernels::PackedFormat::fp32, 0.70},
-                           Kept{"bf16", kernels::PackedFormat::bf16, 0.70},
-                           Kept{"int8", kernels::PackedFormat::int8, 0}}) {
+  for (const Kept& kept :
+       {Kept{"fp32", kernels::PackedFormat::fp32, 0.70}, Kept{"bf16", kernels::bf16_format(), 0.70},
+        Kept{"int8", kernels::PackedFormat::int8, 0}}) {
     const auto weights = std::make_shared<StepWeights>(*model, kept.format);
     const int64_t bytes = bytes_per_token(*weights);
     const Limit read = read_limit(bytes);

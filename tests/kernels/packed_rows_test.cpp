@@ -25,6 +25,9 @@ Problem random_problem(int64_t rows, int64_t out, int64_t in) {
           random_numbers(out, 33)};
 }
 
+constexpr kernels::PackedFormat kRowFormats[] = {
+    kernels::PackedFormat::fp32, kernels::PackedFormat::bf16, kernels::PackedFormat::short_bf16};
+
 // Cut into [0, middle) and [middle, all) panels; what follows y must be left alone.
 Numbers product(const Problem& p, kernels::PackedFormat format, bool biased, bool cut) {
   constexpr float kUntouched = 12345.0F;
@@ -66,8 +69,7 @@ TEST(PackedRows, EqualSumsInDouble) {
     for (const int64_t rows : {0, 1, 2, 3, 6, 11, 26}) {
       for (const int64_t out : {1, 16, 17, 64, 161}) {
         for (const int64_t in : {1, 7, 33, 128}) {
-          check(random_problem(rows, out, in), kernels::PackedFormat::fp32);
-          check(random_problem(rows, out, in), kernels::PackedFormat::bf16);
+          for (const auto format : kRowFormats) check(random_problem(rows, out, in), format);
         }
       }
     }
@@ -75,7 +77,7 @@ TEST(PackedRows, EqualSumsInDouble) {
 }
 
 TEST(PackedRows, DoNotDependOnTheCutNorOnOtherRows) {
-  for (const auto format : {kernels::PackedFormat::fp32, kernels::PackedFormat::bf16}) {
+  for (const auto format : kRowFormats) {
     const Problem all = random_problem(20, 200, 77);
     const Numbers whole = product(all, format, true, false);
     EXPECT_EQ(product(all, format, true, true), whole);

@@ -14,6 +14,8 @@ namespace rondo::test {
 namespace {
 
 using kernels::PackedFormat;
+constexpr PackedFormat kFormats[] = {PackedFormat::fp32, PackedFormat::bf16,
+                                     PackedFormat::short_bf16, PackedFormat::int8};
 
 Numbers padded(Numbers x) {
   x.resize(static_cast<size_t>(kernels::round_up(static_cast<int64_t>(x.size()), kernels::kPanel)));
@@ -23,7 +25,7 @@ Numbers padded(Numbers x) {
 // What a format keeps of w.
 Numbers as_kept(const Numbers& w, int64_t out, int64_t in, PackedFormat format) {
   Numbers kept = w;
-  if (format == PackedFormat::bf16) {
+  if (format == PackedFormat::bf16 || format == PackedFormat::short_bf16) {
     for (float& x : kept) x = rounded(x);
   } else if (format == PackedFormat::int8) {
     for (int64_t o = 0; o < out; ++o) {
@@ -65,7 +67,7 @@ void check_product(int64_t out, int64_t in, PackedFormat format) {
 
 TEST(Packed, ProductsOfOddShapesInEveryFormat) {
   on_every_target([] {
-    for (const auto format : {PackedFormat::fp32, PackedFormat::bf16, PackedFormat::int8}) {
+    for (const auto format : kFormats) {
       for (const int64_t out : {1, 15, 16, 17, 64, 100, 161}) {
         for (const int64_t in : {1, 2, 3, 5, 16, 67, 256}) check_product(out, in, format);
       }
@@ -80,7 +82,8 @@ TEST(Packed, TakesAsManyBytesAsTheFormatSays) {
     return kernels::pack(w.data(), 256, 256, format, arena).bytes();
   };
   EXPECT_EQ(bytes(PackedFormat::fp32), 4U * 256 * 256);
-  EXPECT_EQ(bytes(PackedFormat::bf16), 256U * 256 * 3 / 2 + 4 * 256);
+  EXPECT_EQ(bytes(PackedFormat::bf16), 2U * 256 * 256);
+  EXPECT_EQ(bytes(PackedFormat::short_bf16), 256U * 256 * 3 / 2 + 4 * 256);
   EXPECT_EQ(bytes(PackedFormat::int8), 256U * 256 + 4 * 256);
 }
 
@@ -112,7 +115,7 @@ TEST(Packed, TwelveBitsHoldEveryBf16NumberThatIsNotTiny) {
     float largest = 0.0F;
     for (const float x : row) largest = std::max(largest, std::abs(rounded(x)));
     const float smallest = std::ldexp(1.0F, std::ilogb(largest) - 15);
-    const Numbers back = unpacked(row, PackedFormat::bf16);
+    const Numbers back = unpacked(row, PackedFormat::short_bf16);
     int tiny = 0;
     for (size_t i = 0; i < row.size(); ++i) {
       if (std::abs(rounded(row[i])) >= smallest) {
@@ -128,8 +131,20 @@ TEST(Packed, TwelveBitsHoldEveryBf16NumberThatIsNotTiny) {
   });
 }
 
+TEST(Packed, SixteenBitsHoldEveryBf16Number) {
+  on_every_target([] {
+    Numbers row = random_numbers(301, 22, 3.0F);
+    for (size_t i = 0; i < row.size(); ++i) {
+      row[i] = std::ldexp(row[i], -static_cast<int>(i % 60));
+    }
+    row[5] = 0.0F;
+    const Numbers back = unpacked(row, PackedFormat::bf16);
+    for (size_t i = 0; i < row.size(); ++i) EXPECT_EQ(back[i], rounded(row[i])) << i;
+  });
+}
+
 TEST(Packed, RowsOfZerosAreZeros) {
-  for (const auto format : {PackedFormat::fp32, PackedFormat::bf16, PackedFormat::int8}) {
+  for (const auto format : kFormats) {
     for (const float x : unpacked(Numbers(19), format)) EXPECT_EQ(x, 0.0F);
   }
 }
@@ -139,7 +154,7 @@ TEST(Packed, ZerosInTwelveBitsCancel) {
   Numbers row(256);
   row[0] = 1.0F;
   kernels::PageArena arena;
-  const auto m = kernels::pack(row.data(), 1, 256, PackedFormat::bf16, arena);
+  const auto m = kernels::pack(row.data(), 1, 256, PackedFormat::short_bf16, arena);
   const Numbers x(256, 1.0F);
   float y[kernels::kPanel];
   kernels::matvec(m, x.data(), 0, 1, y);

@@ -186,6 +186,10 @@ bool ask_for_tiles() {
 
 }  // namespace
 
+void gemm_by_blocks(const Product& p, const float* a, const float* b, float* c) {
+  multiply_blocks(p, a, b, c);
+}
+
 void prepare_tiles() {
   if (!ask_for_tiles()) setenv("DNNL_MAX_CPU_ISA", "AVX512_CORE_BF16", /*overwrite=*/0);
 }

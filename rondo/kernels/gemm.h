@@ -24,6 +24,9 @@ void gemm(const Product& product, const float* a, const float* b, float* c);
 // a and b in bf16, products summed in fp32.
 void gemm(const Product& product, const uint16_t* a, const uint16_t* b, float* c);
 
+// The same by our own loops, whatever is_blocked() says.
+void gemm_by_blocks(const Product& product, const float* a, const float* b, float* c);
+
 // Whether this product of fp32 numbers is one for our own loops, which no stride slows down.
 bool is_blocked(const Product& product);
 // Whether products of bf16 numbers are the CPU's own; else they are widened to fp32 on the way.

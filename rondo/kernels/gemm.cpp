@@ -196,14 +196,14 @@ void prepare_tiles() {
 
 #ifdef RONDO_DNNL
 // Measured with AVX2: oneDNN takes up to twice as long for sums of outer products, unless they are
-// narrow, and up to a third longer for long sums with narrow results; for others it is a few per
-// cent faster than our own. With AVX-512 its kernels are others, and the turned products of
-// outer_products.cpp avoid what is slow.
+// narrow, and up to 1.4 times as long for long sums with narrow results (rondo_bench, products);
+// for others it is as fast as our own, or a few per cent faster. With AVX-512 its kernels are
+// others, and the turned products of outer_products.cpp avoid what is slow.
 bool is_blocked(const Product& p) {
   static const bool avx512 = cpu_has_avx512();
   if (avx512 || p.m * p.n * p.k < kWorthThreads) return false;
   constexpr int64_t kWide = 96;
-  constexpr int64_t kNarrow = 256;
+  constexpr int64_t kNarrow = 512;
   constexpr int64_t kLong = 384;
   return p.transpose_a ? std::min(p.m, p.n) >= kWide : p.n <= kNarrow && p.k >= kLong;
 }

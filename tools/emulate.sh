@@ -1,0 +1,124 @@
+#!/usr/bin/env bash
+# Runs a program on an emulated x86 CPU, to try instructions that this machine lacks, as AVX-512. Bochs boots a small Linux from
+# a CD image with the program and its shared libraries, each where it is here. Prints the program's output, exits with its exit
+# code (125: there is none). It starts in some 40 s (90 s with torch), and computes some 200 times slower than here; one core.
+#
+#     tools/emulate.sh [--cpu MODEL] [--with PATH]... [--verbose] BINARY ARGUMENTS...
+#
+#     --cpu MODEL    corei7_icelake_u (AVX-512 with VNNI; the default), corei7_skylake_x (AVX-512), others: bochs --help cpu
+#     --with PATH    a file or folder that the program will open
+#     --verbose      what Bochs and Linux say, on stderr
+#
+# Environment variables go along. For instance:
+#
+#     export LD_LIBRARY_PATH=$PWD/build/release/stand_ins OMP_NUM_THREADS=1
+#     tools/emulate.sh --with configs --with tests/fixtures build/release/engine_tests --gtest_filter='Int8.*'
+set -euo pipefail
+
+cpu=corei7_icelake_u said=/dev/null with=()
+while [[ ${1-} == --* ]]; do
+  case $1 in
+    --cpu) cpu=$2 && shift 2 ;;
+    --with) with+=("$(realpath -s "$2")") && shift 2 ;;
+    --verbose) said=/dev/stderr && shift ;;
+    *) echo "emulate.sh: no option $1; the first lines of $0 say which there are" >&2 && exit 2 ;;
+  esac
+done
+(($#)) || { sed -n '/^# \{5\}/s/^# *//p' "$0" >&2 && exit 2; }
+
+missing=()
+for package in bochs bochsbios vgabios isolinux syslinux-common xorriso cpio kmod busybox-static linux-image-cloud-amd64; do
+  dpkg -s "$package" 2>/dev/null | grep '^Status: .* installed' >/dev/null || missing+=("$package")
+done
+((${#missing[@]} == 0)) || { echo "emulate.sh: apt-get install ${missing[*]}" >&2 && exit 2; }
+
+work=$(mktemp -d) bochs=
+trap '[[ -z $bochs ]] || kill "$bochs" || true; rm -rf "$work"' EXIT
+trap 'exit 130' INT TERM
+first=$work/first disc=$work/disc
+mkdir -p "$first"/{dev,cd,new,root} "$disc"/{isolinux,bin,proc,sys,dev,tmp} "$disc$PWD"
+
+# The first process finds the CD, and covers it with memory that can be written.
+kernels=(/boot/vmlinuz-*-cloud-amd64)
+version=${kernels[-1]#/boot/vmlinuz-}
+mapfile -t modules < <(for module in ata_piix sr_mod isofs overlay; do
+  modprobe --set-version "$version" --show-depends "$module"
+done | awk '$1 == "insmod" && !seen[$2]++ {print $2}')
+cp /bin/busybox "${modules[@]}" "$first/"
+{
+  echo '#!/busybox sh'
+  printf '/busybox insmod /%s\n' "${modules[@]##*/}"
+  cat <<'END'
+/busybox mount -t devtmpfs none /dev
+until /busybox mount -t iso9660 -o ro /dev/sr0 /cd; do /busybox sleep 0.1; done
+/busybox mount -t tmpfs none /new
+/busybox mkdir /new/up /new/work
+/busybox mount -t overlay -o lowerdir=/cd,upperdir=/new/up,workdir=/new/work none /root
+/busybox mount --move /dev /root/dev
+exec /busybox switch_root /root /bin/start
+END
+} >"$first/init"
+chmod +x "$first/init"
+(cd "$first" && find . | cpio --quiet -o -H newc) >"$disc/isolinux/initrd"
+
+# The second runs the program. Serial ports: output, errors, exit code, what Linux says.
+binary=$(realpath -s "$1") && shift
+mapfile -t libraries < <(ldd "$binary" 2>/dev/null | grep -o '/[^ ]*' | sort -u)
+for file in /bin/busybox "$binary" "${libraries[@]}" "${with[@]}"; do
+  mkdir -p "$disc${file%/*}" && cp -rL "$file" "$disc${file%/*}/"
+done
+{
+  cat <<'END'
+#!/bin/busybox sh
+busybox mount -t proc none /proc
+busybox mount -t sysfs none /sys
+for port in 0 1 2; do busybox stty -F /dev/ttyS$port raw 115200; done
+END
+  export -p | sed -n 's/^declare -x \([A-Za-z0-9_]*=".*"\)$/export \1/p'
+  printf 'unset TMPDIR\ncd %q\n' "$PWD" && printf '%q ' "$binary" "$@"
+  printf '</dev/null >/dev/ttyS0 2>/dev/ttyS1\necho $? >/dev/ttyS2\nbusybox sleep 1\nbusybox poweroff -f\n'
+} >"$disc/bin/start"
+chmod +x "$disc/bin/start"
+
+# clearcpuid: xsavec, xsaves, pku, fsrm; as Bochs 2.7 describes them, Linux would go without AVX, or die.
+cp "/boot/vmlinuz-$version" "$disc/isolinux/linux"
+cp /usr/lib/ISOLINUX/isolinux.bin /usr/lib/syslinux/modules/bios/ldlinux.c32 "$disc/isolinux/"
+cat >"$disc/isolinux/isolinux.cfg" <<'END'
+default linux
+label linux
+  kernel linux
+  append initrd=initrd console=ttyS3,115200 clearcpuid=321,323,515,580 tsc_early_khz=100000 tsc=reliable mitigations=off panic=-1
+END
+xorriso -as mkisofs -R -o "$work/cd.iso" -b isolinux/isolinux.bin -c isolinux/boot.cat -no-emul-boot -boot-load-size 4 \
+  -boot-info-table "$disc" >"$work/log" 2>&1 || { cat "$work/log" >&2 && exit 125; }
+
+cd "$work"
+mkfifo out err linux
+cat >bochsrc <<END
+cpu: model=$cpu, ips=100000000
+megs: 2048
+romimage: file=/usr/share/bochs/BIOS-bochs-latest
+vgaromimage: file=/usr/share/vgabios/vgabios.bin
+display_library: rfb, options="timeout=0"
+sound: waveoutdrv=dummy, waveindrv=dummy, midioutdrv=dummy
+ata0-master: type=cdrom, path=cd.iso, status=inserted
+boot: cdrom
+log: log
+panic: action=fatal
+END
+printf 'com%d: enabled=1, mode=file, dev=%s\n' 1 out 2 err 3 code 4 linux >>bochsrc
+echo continue >commands # to Bochs' debugger
+cat out &
+cat err >&2 &
+cat linux >"$said" &
+alone=(unshare --map-root-user --net) # Bochs' display is a VNC server, for nobody
+"${alone[@]}" true 2>/dev/null || alone=()
+"${alone[@]}" bochs-bin -q -f bochsrc -rc commands </dev/null >"$said" 2>&1 &
+bochs=$!
+wait "$bochs" || true
+bochs=
+for port in out err linux; do : <>$port; done # lets go who waits for a machine that did not start
+wait
+code=$(cat code 2>/dev/null) && [[ $code =~ ^[0-9]+$ ]] && exit "$code"
+echo "emulate.sh: the emulated machine stopped before the program ended; --verbose may say why" >&2
+exit 125

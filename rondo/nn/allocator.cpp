@@ -164,8 +164,8 @@ CachingMemory::Block* CachingMemory::take(size_t size) {
     found = free_.lower_bound(&wanted);
   }
   Block* block = *found;
-  // Of those that waste hardly more, one whose pages are still there is better.
-  for (auto other = found; other != free_.end() && (*other)->size <= size + size / 16; ++other) {
+  // The smallest whose pages are still there is better: new ones cost more than what is cut off.
+  for (auto other = found; other != free_.end(); ++other) {
     if ((*other)->touched < size) continue;
     block = *other;
     break;

@@ -279,5 +279,24 @@ TEST(InstalledAllocator, StepsOfVaryingLengthsDoNotGrow) {
   expect_bounded(of_allocator, "held by the allocator");
 }
 
+// A larger block whose pages are there rather than a fitting one whose pages are gone.
+TEST(CachingMemory, PrefersPagesThatAreThere) {
+  nn::CachingMemory memory;
+  void* const fitting = memory.allocate(4 * kMiB);
+  void* const between = memory.allocate(kMiB);
+  void* const larger = memory.allocate(16 * kMiB);
+  void* const after = memory.allocate(kMiB);
+  memory.release(fitting);
+  memory.give_back();
+  memory.release(larger);
+  void* const again = memory.allocate(4 * kMiB);
+  EXPECT_EQ(again, larger);
+  void* const rest = memory.allocate(11 * kMiB);
+  EXPECT_GT(rest, again);
+  EXPECT_LT(rest, after) << "what was cut off serves others";
+  EXPECT_EQ(memory.allocate(4 * kMiB), fitting) << "nothing else is left but new memory";
+  for (void* block : {fitting, between, again, rest, after}) memory.release(block);
+}
+
 }  // namespace
 }  // namespace rondo::test

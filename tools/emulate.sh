@@ -3,22 +3,25 @@
 # a CD image with the program and its shared libraries, each where it is here. Prints the program's output, exits with its exit
 # code (125: there is none). It starts in some 40 s (90 s with torch), and computes some 200 times slower than here; one core.
 #
-#     tools/emulate.sh [--cpu MODEL] [--with PATH]... [--verbose] BINARY ARGUMENTS...
+#     tools/emulate.sh [--cpu MODEL] [--tiles] [--with PATH]... [--verbose] BINARY ARGUMENTS...
 #
 #     --cpu MODEL    corei7_icelake_u (AVX-512 with VNNI; the default), corei7_skylake_x (AVX-512), others: bochs --help cpu
+#     --tiles        lets Linux use AMX, where the model has it; Bochs 2.7 has none
 #     --with PATH    a file or folder that the program will open
 #     --verbose      what Bochs and Linux say, on stderr
 #
-# Environment variables go along. For instance:
+# BOCHS names another Bochs than Debian's, built without debugger and sound: 3.0, whose sapphire_rapids has AVX-512 BF16, and
+# with corrections AMX. Environment variables go along. For instance:
 #
 #     export LD_LIBRARY_PATH=$PWD/build/release/stand_ins OMP_NUM_THREADS=1
 #     tools/emulate.sh --with configs --with tests/fixtures build/release/engine_tests --gtest_filter='Int8.*'
 set -euo pipefail
 
-cpu=corei7_icelake_u said=/dev/null with=()
+cpu=corei7_icelake_u clear=321,323,515,580 said=/dev/null with=()
 while [[ ${1-} == --* ]]; do
   case $1 in
     --cpu) cpu=$2 && shift 2 ;;
+    --tiles) clear=515,580 && shift ;;
     --with) with+=("$(realpath -s "$2")") && shift 2 ;;
     --verbose) said=/dev/stderr && shift ;;
     *) echo "emulate.sh: no option $1; the first lines of $0 say which there are" >&2 && exit 2 ;;
@@ -80,14 +83,15 @@ END
 } >"$disc/bin/start"
 chmod +x "$disc/bin/start"
 
-# clearcpuid: xsavec, xsaves, pku, fsrm; as Bochs 2.7 describes them, Linux would go without AVX, or die.
+# clearcpuid: xsavec, xsaves, pku, fsrm; as Bochs 2.7 describes them, Linux goes without AVX, or dies. Tiles need the first two.
+# no5lvl: leaving system management mode, Bochs 3.0 stops at five levels of pages.
 cp "/boot/vmlinuz-$version" "$disc/isolinux/linux"
 cp /usr/lib/ISOLINUX/isolinux.bin /usr/lib/syslinux/modules/bios/ldlinux.c32 "$disc/isolinux/"
-cat >"$disc/isolinux/isolinux.cfg" <<'END'
+cat >"$disc/isolinux/isolinux.cfg" <<END
 default linux
 label linux
   kernel linux
-  append initrd=initrd console=ttyS3,115200 clearcpuid=321,323,515,580 tsc_early_khz=100000 tsc=reliable mitigations=off panic=-1
+  append initrd=initrd console=ttyS3,115200 clearcpuid=$clear no5lvl tsc_early_khz=100000 tsc=reliable mitigations=off panic=-1
 END
 xorriso -as mkisofs -R -o "$work/cd.iso" -b isolinux/isolinux.bin -c isolinux/boot.cat -no-emul-boot -boot-load-size 4 \
   -boot-info-table "$disc" >"$work/log" 2>&1 || { cat "$work/log" >&2 && exit 125; }
@@ -100,20 +104,24 @@ megs: 2048
 romimage: file=/usr/share/bochs/BIOS-bochs-latest
 vgaromimage: file=/usr/share/vgabios/vgabios.bin
 display_library: rfb, options="timeout=0"
-sound: waveoutdrv=dummy, waveindrv=dummy, midioutdrv=dummy
 ata0-master: type=cdrom, path=cd.iso, status=inserted
 boot: cdrom
 log: log
 panic: action=fatal
 END
 printf 'com%d: enabled=1, mode=file, dev=%s\n' 1 out 2 err 3 code 4 linux >>bochsrc
-echo continue >commands # to Bochs' debugger
+debian=()
+if [[ -z ${BOCHS-} ]]; then
+  echo 'sound: waveoutdrv=dummy, waveindrv=dummy, midioutdrv=dummy' >>bochsrc
+  echo continue >commands # to Bochs' debugger
+  debian=(-rc commands)
+fi
 cat out &
 cat err >&2 &
 cat linux >"$said" &
 alone=(unshare --map-root-user --net) # Bochs' display is a VNC server, for nobody
 "${alone[@]}" true 2>/dev/null || alone=()
-"${alone[@]}" bochs-bin -q -f bochsrc -rc commands </dev/null >"$said" 2>&1 &
+"${alone[@]}" "${BOCHS:-bochs-bin}" -q -f bochsrc "${debian[@]}" </dev/null >"$said" 2>&1 &
 bochs=$!
 wait "$bochs" || true
 bochs=

@@ -3,6 +3,7 @@
 // state is the one that would have been written without a break.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <vector>

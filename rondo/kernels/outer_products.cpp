@@ -42,6 +42,23 @@ void turn_back(const float* turned, const OuterProducts& p, float* c) {
   }
 }
 
+// c by way of its transpose, which `multiply` makes in the room that it is given.
+template <class Multiply>
+void multiply_turned(const OuterProducts& p, float* c, const Multiply& multiply) {
+  OuterProducts turned = p;
+  std::swap(turned.n, turned.k);
+  turned.add = false;
+  const AlignedNumbers<float> room(p.n * p.k);
+  multiply(turned, room.get());
+  turn_back(room.get(), p, c);
+}
+
+// Tiles are cut for threads along n alone: results of few rows are turned, so that all have work.
+bool is_low(const OuterProducts& p) {
+  constexpr int64_t kFew = 64;
+  return p.n <= kFew && p.k > 2 * p.n;
+}
+
 }  // namespace
 
 void outer_products(const OuterProducts& p, const float* a, const float* b, float* c) {
@@ -49,18 +66,20 @@ void outer_products(const OuterProducts& p, const float* a, const float* b, floa
   if (is_blocked(product) || !columns_collide(p.n) || columns_collide(p.k)) {
     return gemm(product, a, b, c);
   }
-  OuterProducts turned = p;
-  std::swap(turned.n, turned.k);
-  turned.add = false;
-  const AlignedNumbers<float> room(p.n * p.k);
-  gemm(product_of(turned), b, a, room.get());
-  turn_back(room.get(), p, c);
+  multiply_turned(p, c, [&](const OuterProducts& turned, float* room) {
+    gemm(product_of(turned), b, a, room);
+  });
 }
 
 void outer_products(const OuterProducts& p, const Bf16* a, const Bf16* b, float* c) {
-  if (tile_products_work()) return tile_outer_products(p, a, b, c);
-  gemm(product_of(p), reinterpret_cast<const uint16_t*>(a), reinterpret_cast<const uint16_t*>(b),
-       c);
+  if (!tile_products_work()) {
+    return gemm(product_of(p), reinterpret_cast<const uint16_t*>(a),
+                reinterpret_cast<const uint16_t*>(b), c);
+  }
+  if (!is_low(p)) return tile_outer_products(p, a, b, c);
+  multiply_turned(p, c, [&](const OuterProducts& turned, float* room) {
+    tile_outer_products(turned, b, a, room);
+  });
 }
 
 }  // namespace rondo::kernels

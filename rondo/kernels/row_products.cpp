@@ -19,24 +19,25 @@ int64_t rows_per_piece(int64_t rows, int64_t n) {
 }
 
 // One row; `bias` and `addend` are never null.
-template <class Out>
-RONDO_INLINE void write_sums(const float* sums, float scale, const float* bias, const float* addend,
-                             int64_t count, Out* y) {
+template <class Addend, class Out>
+RONDO_INLINE void write_sums(const float* sums, float scale, const float* bias,
+                             const Addend* addend, int64_t count, Out* y) {
 #pragma omp simd
-  for (int64_t i = 0; i < count; ++i) narrow(scale * sums[i] + bias[i] + addend[i], y[i]);
+  for (int64_t i = 0; i < count; ++i) narrow(scale * sums[i] + bias[i] + widen(addend[i]), y[i]);
 }
 
 // The compiler clones functions, not templates.
-RONDO_CLONES
-void write_row(const float* sums, float scale, const float* bias, const float* addend,
-               int64_t count, Bf16* y) {
-  write_sums(sums, scale, bias, addend, count, y);
-}
-RONDO_CLONES
-void write_row(const float* sums, float scale, const float* bias, const float* addend,
-               int64_t count, float* y) {
-  write_sums(sums, scale, bias, addend, count, y);
-}
+#define RONDO_WRITE_ROW(Addend, Out)                                                      \
+  RONDO_CLONES                                                                            \
+  void write_row(const float* sums, float scale, const float* bias, const Addend* addend, \
+                 int64_t count, Out* y) {                                                 \
+    write_sums(sums, scale, bias, addend, count, y);                                      \
+  }
+RONDO_WRITE_ROW(float, float)
+RONDO_WRITE_ROW(float, Bf16)
+RONDO_WRITE_ROW(Bf16, float)
+RONDO_WRITE_ROW(Bf16, Bf16)
+#undef RONDO_WRITE_ROW
 
 void products_by_gemm(const std::vector<RowTerm>& terms, int64_t first, int64_t last,
                       const RowResults& to) {
@@ -52,11 +53,17 @@ void products_by_gemm(const std::vector<RowTerm>& terms, int64_t first, int64_t 
   for (int64_t r = first; r < last; ++r) {
     const float* const row = sums.data() + (r - first) * n;
     const float* const bias = to.bias != nullptr ? to.bias : zeros.data();
-    const float* const addend = to.addend != nullptr ? to.addend + r * n : zeros.data();
-    if (to.rounded != nullptr) {
-      write_row(row, to.scale, bias, addend, n, to.rounded + r * n);
+    const auto write = [&](const auto* addend) {
+      if (to.rounded != nullptr) {
+        write_row(row, to.scale, bias, addend, n, to.rounded + r * n);
+      } else {
+        write_row(row, to.scale, bias, addend, n, to.exact + r * n);
+      }
+    };
+    if (to.rounded_addend != nullptr) {
+      write(to.rounded_addend + r * n);
     } else {
-      write_row(row, to.scale, bias, addend, n, to.exact + r * n);
+      write(to.addend != nullptr ? to.addend + r * n : zeros.data());
     }
   }
 }

@@ -179,6 +179,11 @@ void tile_block(const std::vector<TileTerm>& terms, const LeftRows* left, int64_
   _tile_stored(3, sums + 16 * 32 + 16, 128);
 }
 
+RONDO_FOR_TILES RONDO_INLINE __m512 widened(const Bf16* numbers, __mmask16 mask) {
+  const __m512i bits = _mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(mask, numbers));
+  return _mm512_castsi512_ps(_mm512_slli_epi32(bits, 16));
+}
+
 // A block of sums to where it belongs: `rows` by `columns` of it, n numbers between rows.
 RONDO_FOR_TILES
 void write_block(const float* sums, int64_t rows, int64_t columns, int64_t n, int64_t row,
@@ -198,6 +203,9 @@ void write_block(const float* sums, int64_t rows, int64_t columns, int64_t n, in
     if (results.addend != nullptr) {
       a = _mm512_add_ps(a, _mm512_maskz_loadu_ps(low, results.addend + at));
       b = _mm512_add_ps(b, _mm512_maskz_loadu_ps(high, results.addend + at + 16));
+    } else if (results.rounded_addend != nullptr) {
+      a = _mm512_add_ps(a, widened(results.rounded_addend + at, low));
+      b = _mm512_add_ps(b, widened(results.rounded_addend + at + 16, high));
     }
     if (results.rounded != nullptr) {
       _mm512_mask_storeu_epi16(results.rounded + at, all, (__m512i)_mm512_cvtne2ps_pbh(b, a));

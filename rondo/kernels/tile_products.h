@@ -62,8 +62,9 @@ struct TileTerm {
 struct RowResults {
   Bf16* rounded = nullptr;
   float* exact = nullptr;
-  const float* bias = nullptr;    // may be null
-  const float* addend = nullptr;  // may be null, and may be `exact`
+  const float* bias = nullptr;           // may be null
+  const float* addend = nullptr;         // may be null, and may be `exact`
+  const Bf16* rounded_addend = nullptr;  // in its place
   float scale = 1.0F;
 };
 

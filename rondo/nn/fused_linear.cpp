@@ -6,182 +6,37 @@
 #include <algorithm>
 
 #include "rondo/kernels/column_sums.h"
-#include "rondo/kernels/gemm.h"
-#include "rondo/kernels/outer_products.h"
-#include "rondo/kernels/row_products.h"
-#include "rondo/nn/gradients.h"
 #include "rondo/nn/kernel_choice.h"
+#include "rondo/nn/products.h"
 
 namespace rondo::nn {
 namespace {
 
-using kernels::Bf16;
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
-
-const Bf16* bf16_of(const Tensor& t) { return static_cast<const Bf16*>(t.data_ptr()); }
-
-// a · op(b) → [m, n]; contiguous, of one type or b alone in bf16. `out` is added to if it is
-// defined.
-Tensor product(const Tensor& a, const Tensor& b, bool transpose_b, const Tensor& out = {},
-               const Tensor& bias = {}) {
-  kernels::Product p;
-  p.transpose_b = transpose_b;
-  p.m = a.size(0);
-  p.k = a.size(1);
-  p.n = b.size(transpose_b ? 0 : 1);
-  p.beta = out.defined() ? 1.0F : 0.0F;
-  if (bias.defined()) p.bias = bias.data_ptr<float>();
-  Tensor c = out.defined() ? out : at::empty({p.m, p.n}, a.options().dtype(at::kFloat));
-  if (p.m == 0 || p.n == 0) return c;
-  if (p.k == 0) {
-    if (!out.defined()) c.zero_();
-    return bias.defined() ? c.add_(bias) : c;
-  }
-  const auto bits = [](const Tensor& t) { return static_cast<const uint16_t*>(t.data_ptr()); };
-  if (a.scalar_type() == at::kBFloat16) {
-    kernels::gemm(p, bits(a), bits(b), c.data_ptr<float>());
-  } else {
-    kernels::gemm(p, a.data_ptr<float>(), b.data_ptr<float>(), c.data_ptr<float>());
-  }
-  return c;
-}
-
-Tensor rows(const Tensor& x, at::ScalarType type) {
-  return x.reshape({-1, x.size(-1)}).to(type).contiguous();
-}
-
-// dW = dyᵀ x, added to `sum` if that is defined.
-Tensor weight_gradient(const Tensor& dy, const Tensor& x, const Tensor& sum = {}) {
-  kernels::OuterProducts p;
-  p.rows = dy.size(0);
-  p.n = dy.size(1);
-  p.k = x.size(1);
-  p.add = sum.defined();
-  Tensor c = sum.defined() ? sum : at::empty({p.n, p.k}, at::kFloat);
-  if (c.numel() == 0) return c;
-  if (p.rows == 0) return sum.defined() ? c : c.zero_();
-  if (x.scalar_type() == at::kBFloat16) {
-    kernels::outer_products(p, bf16_of(dy), bf16_of(x), c.data_ptr<float>());
-  } else {
-    kernels::outer_products(p, dy.data_ptr<float>(), x.data_ptr<float>(), c.data_ptr<float>());
-  }
-  return c;
-}
-
-// Whether a weight's gradient may go by itself to where it belongs.
-bool takes_gradient(const Tensor& weight) {
-  return gradients_in_place() && weight.defined() && weight.scalar_type() == at::kFloat &&
-         (!weight.grad().defined() || weight.grad().is_contiguous());
-}
 
 // db = Σ over rows of dy, fp32.
 Tensor bias_gradient(const Tensor& dy) {
   const Tensor sums = at::empty({dy.size(1)}, at::kFloat);
   if (dy.scalar_type() == at::kBFloat16) {
-    kernels::column_sums(bf16_of(dy), dy.size(0), dy.size(1), sums.data_ptr<float>());
+    kernels::column_sums(bf16_numbers(dy), dy.size(0), dy.size(1), sums.data_ptr<float>());
   } else {
     kernels::column_sums(dy.data_ptr<float>(), dy.size(0), dy.size(1), sums.data_ptr<float>());
   }
   return sums;
 }
 
-// To where it belongs, if it may go there by itself; else to be handed on.
-Tensor hand_on_gradient(const Tensor& weight, const Tensor& dy, const Tensor& x) {
-  if (!takes_gradient(weight)) return weight_gradient(dy, x);
-  const Tensor now = weight_gradient(dy, x, weight.grad());
-  if (!weight.grad().defined()) weight.mutable_grad() = now;
-  return {};
-}
-
-// The same for a gradient that is needed elsewhere too.
-Tensor hand_on_gradient(const Tensor& weight, const Tensor& gradient) {
-  if (!takes_gradient(weight)) return gradient;
-  if (weight.grad().defined()) {
-    weight.mutable_grad().add_(gradient);
-  } else {
-    weight.mutable_grad() = gradient;
-  }
-  return {};
-}
-
 // weight + upᵀ · down, [N, K] of the given type; the product by bf16 factors if it is bf16.
 Tensor formed_matrix(const LinearMap& map, at::ScalarType type) {
   const Tensor weight = map.weight.detach().contiguous();
-  if (type != at::kBFloat16 || weight.scalar_type() != at::kFloat || map.up.size(0) == 0) {
-    const Tensor sum = weight.to(at::kFloat, /*non_blocking=*/false, /*copy=*/true);
-    return weight_gradient(map.up.detach().contiguous(), map.down.detach().contiguous(), sum)
-        .to(type);
+  const Tensor up = map.up.detach();      // [r, N]
+  const Tensor down = map.down.detach();  // [r, K]
+  if (type == at::kBFloat16 && weight.scalar_type() == at::kFloat) {
+    const Tensor left = up.t().to(type).contiguous();
+    return product_of_rows({{left, down.to(type).contiguous()}}, false, {type, Tensor(), weight});
   }
-  const Tensor left = map.up.detach().t().to(at::kBFloat16).contiguous();  // [N, r]
-  const Tensor right = map.down.detach().to(at::kBFloat16).contiguous();   // [r, K]
-  const Tensor formed = at::empty(weight.sizes(), at::kBFloat16);
-  const kernels::RightMatrix down(bf16_of(right), right.size(0), right.size(1),
-                                  /*transposed=*/false);
-  kernels::RowResults to;
-  to.rounded = static_cast<Bf16*>(formed.data_ptr());
-  to.addend = weight.data_ptr<float>();
-  if (formed.numel() > 0) kernels::row_products({{bf16_of(left), &down}}, left.size(0), to);
-  return formed;
-}
-
-// A product of rows [m, k] with a matrix.
-struct Factors {
-  Tensor a, b;
-};
-
-// Σ of a_i · op(b_i) (+ bias) → [m, n] of the given type, factors in bf16.
-Tensor bf16_products(const std::vector<Factors>& factors, bool transpose_b, const Tensor& bias,
-                     at::ScalarType type) {
-  const int64_t m = factors[0].a.size(0);
-  const int64_t n = factors[0].b.size(transpose_b ? 0 : 1);
-  constexpr int64_t kFew = 32;  // making matrices ready for fewer rows is not worth it
-  if (m < kFew) {
-    Tensor sum;
-    for (const Factors& f : factors) {
-      sum = product(f.a, f.b, transpose_b, sum, sum.defined() ? Tensor() : bias);
-    }
-    return sum.to(type);
-  }
-  const Tensor out = at::empty({m, n}, type);
-  if (out.numel() == 0) return out;
-  std::vector<kernels::RightMatrix> right;
-  right.reserve(factors.size());
-  std::vector<kernels::RowTerm> terms;
-  for (const Factors& f : factors) {
-    if (f.a.size(1) == 0) continue;
-    right.emplace_back(bf16_of(f.b), f.a.size(1), n, transpose_b);
-    terms.push_back({bf16_of(f.a), &right.back()});
-  }
-  if (terms.empty()) return bias.defined() ? out.copy_(bias) : out.zero_();
-  kernels::RowResults results;
-  if (bias.defined()) results.bias = bias.data_ptr<float>();
-  if (type == at::kBFloat16) {
-    results.rounded = static_cast<Bf16*>(out.data_ptr());
-  } else {
-    results.exact = out.data_ptr<float>();
-  }
-  kernels::row_products(terms, m, results);
-  return out;
-}
-
-// One map of rows `in` [M, K] → [M, N].
-Tensor apply_map(const Tensor& in, const Tensor& w, const LinearMap& map, at::ScalarType result) {
-  const Tensor& bias = map.bias;
-  if (in.scalar_type() == at::kBFloat16) {
-    return bf16_products({{in, w}}, true, bias, result);
-  }
-  return product(in, w, true, Tensor(), bias);
-}
-
-// Σ dy_i · w_i, [M, K].
-Tensor input_gradient(const std::vector<Factors>& factors, at::ScalarType type) {
-  if (factors[0].a.scalar_type() == at::kBFloat16) {
-    return bf16_products(factors, false, Tensor(), type);
-  }
-  Tensor dx;
-  for (const Factors& f : factors) dx = product(f.a, f.b, false, dx);
-  return dx;
+  const Tensor sum = weight.to(at::kFloat, /*non_blocking=*/false, /*copy=*/true);
+  return sum_of_outer_products(up.contiguous(), down.contiguous(), sum).to(type);
 }
 
 // What rows and weights are multiplied as, and what comes of it.
@@ -196,7 +51,8 @@ std::vector<Tensor> run_maps(const Tensor& x, const Tensor& in, const std::vecto
   for (size_t i = 0; i < maps.size(); ++i) {
     Shape shape = x.sizes().vec();
     shape.back() = weights[i].size(0);
-    out.push_back(apply_map(in, weights[i], maps[i], result).view(shape));
+    const ProductResult wanted = {result, maps[i].bias};
+    out.push_back(product_of_rows({{in, weights[i]}}, true, wanted).view(shape));
   }
   return out;
 }
@@ -207,7 +63,8 @@ std::vector<Tensor> factor_weights(const std::vector<LinearMap>& maps, at::Scala
     if (map.up.defined()) {
       weights.push_back(formed_matrix(map, type));
     } else {
-      weights.push_back(type == at::kBFloat16 ? bf16_weight(map.weight) : rows(map.weight, type));
+      weights.push_back(type == at::kBFloat16 ? bf16_weight(map.weight)
+                                              : as_rows(map.weight, type));
     }
   }
   return weights;
@@ -237,7 +94,7 @@ class FusedLinears : public torch::autograd::Function<FusedLinears> {
   static variable_list forward(AutogradContext* context, const Tensor& x, at::TensorList parameters,
                                const std::vector<int64_t>& places,
                                const std::vector<LinearMap>& maps, const LinearTypes& types) {
-    const Tensor in = rows(x, types.factor);                                 // [M, K]
+    const Tensor in = as_rows(x, types.factor);                              // [M, K]
     const std::vector<Tensor> weights = factor_weights(maps, types.factor);  // [N, K]
     variable_list kept = {in};
     for (size_t i = 0; i < maps.size(); ++i) {
@@ -264,8 +121,8 @@ class FusedLinears : public torch::autograd::Function<FusedLinears> {
     std::vector<Factors> to_input;
     for (size_t i = 0; i < gradients.size(); ++i) {
       if (!gradients[i].defined()) continue;
-      const Tensor dy = rows(gradients[i], in.scalar_type());  // [M, N]
-      const Tensor* const kept = &saved[1 + i * 4];            // factor, weight, up, down
+      const Tensor dy = as_rows(gradients[i], in.scalar_type());  // [M, N]
+      const Tensor* const kept = &saved[1 + i * 4];               // factor, weight, up, down
       to_input.push_back({dy, kept[0]});
       // Where the gradient of a map's n-th parameter goes, null if it is not wanted.
       const auto wanted = [&](size_t n) {
@@ -278,12 +135,13 @@ class FusedLinears : public torch::autograd::Function<FusedLinears> {
         *weight = hand_on_gradient(kept[1], dy, in);
       }
       if (Tensor* bias = wanted(1)) {
-        *bias = bias_gradient(rows(gradients[i], gradients[i].scalar_type()));
+        *bias = bias_gradient(as_rows(gradients[i], gradients[i].scalar_type()));
       }
     }
     if (learns[0] != 0 && !to_input.empty()) {
       const auto type = static_cast<at::ScalarType>(context->saved_data["type"].toInt());
-      out[0] = input_gradient(to_input, type).view(context->saved_data["shape"].toIntVector());
+      out[0] = product_of_rows(to_input, false, {type});  // Σ dy_i · w_i, [M, K]
+      out[0] = out[0].view(context->saved_data["shape"].toIntVector());
     }
     return out;
   }
@@ -293,9 +151,15 @@ class FusedLinears : public torch::autograd::Function<FusedLinears> {
   template <class Wanted>
   static void differentiate_formed(const Tensor& dy, const Tensor& in, const Tensor* kept,
                                    const Wanted& wanted) {
-    const Tensor matrix = weight_gradient(dy, in);                                       // [N, K]
-    if (Tensor* up = wanted(2)) *up = product(kept[3].contiguous(), matrix, true);       // [r, N]
-    if (Tensor* down = wanted(3)) *down = product(kept[2].contiguous(), matrix, false);  // [r, K]
+    const at::ScalarType type = in.scalar_type();
+    const Tensor matrix = sum_of_outer_products(dy, in);  // [N, K]
+    const Tensor factor = matrix.to(type);
+    if (Tensor* up = wanted(2)) {
+      *up = product_of_rows({{factor, kept[3].to(type).contiguous()}}, true).t();  // [r, N]
+    }
+    if (Tensor* down = wanted(3)) {
+      *down = sum_of_outer_products(kept[2].t().to(type).contiguous(), factor);  // [r, K]
+    }
     if (Tensor* weight = wanted(0)) *weight = hand_on_gradient(kept[1], matrix);
   }
 };
@@ -317,7 +181,7 @@ std::vector<Tensor> fused_linears(const Tensor& x, const std::vector<LinearMap>&
   if (bf16 && result == Result::branch && branches_in_bf16()) types.result = at::kBFloat16;
   const MapParameters parameters(maps);
   if ((!x.requires_grad() && !parameters.learn()) || !at::GradMode::is_enabled()) {
-    return run_maps(x, rows(x, types.factor), factor_weights(maps, types.factor), maps,
+    return run_maps(x, as_rows(x, types.factor), factor_weights(maps, types.factor), maps,
                     types.result);
   }
   return FusedLinears::apply(x, at::TensorList(parameters.defined), parameters.places, maps, types);

@@ -12,6 +12,7 @@
 #include "rondo/kernels/row_products.h"
 #include "rondo/nn/loss.h"
 #include "rondo/nn/ops.h"
+#include "rondo/nn/products.h"
 
 namespace rondo::nn {
 namespace {
@@ -57,10 +58,6 @@ void multiply(const Tensor& a, const Tensor& b, bool transpose_b, double alpha, 
   } else {
     kernels::gemm(p, a.data_ptr<float>(), b.data_ptr<float>(), c.data_ptr<float>());
   }
-}
-
-const kernels::Bf16* bf16_numbers(const Tensor& t) {
-  return static_cast<const kernels::Bf16*>(t.data_ptr());
 }
 
 // All rows of one head, piece by piece.

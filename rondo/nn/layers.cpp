@@ -100,6 +100,10 @@ Tensor LowRank::forward(const Tensor& x, const Scope& scope) const {
   return matmul(linear(x, down_, Tensor(), scope / "down"), up_, scope / "up");
 }
 
+Tensor LowRank::join(const Tensor& x, const Scope& scope, Result result) const {
+  return full_.defined() ? x + forward(x, scope) : low_rank_sum(x, down_, up_, scope, result);
+}
+
 Tensor LowRank::matrix() const {
   return full_.defined() ? full_.t() : at::matmul(up_.t(), down_);  // [out, in]
 }

@@ -95,6 +95,8 @@ class LowRank : public Module {
  public:
   LowRank(int64_t in, int64_t out, int64_t rank);
   Tensor forward(const Tensor& x, const Scope& scope) const;
+  // x + g(x), where out = in.
+  Tensor join(const Tensor& x, const Scope& scope, Result result = Result::stream) const;
   // The map as one matrix [out, in].
   Tensor matrix() const;
   // map(x) + g(x) as one linear map.

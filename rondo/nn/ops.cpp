@@ -9,6 +9,7 @@
 
 #include "rondo/kernels/dropout.h"
 #include "rondo/kernels/packed_rows.h"
+#include "rondo/nn/fused_low_rank.h"
 
 namespace rondo::nn {
 namespace {
@@ -101,6 +102,19 @@ Tensor linear(const Tensor& x, const LinearMap& map, const Scope& scope, Result 
   const auto in = [bf16](const Tensor& t) { return bf16 ? rounded(t) : t; };
   return at::linear(in(x), in(map.matrix()),
                     bias.defined() ? c10::optional<Tensor>(bias) : c10::nullopt);
+}
+
+Tensor low_rank_sum(const Tensor& x, const Tensor& down, const Tensor& up, const Scope& scope,
+                    Result result) {
+  if (!linear_is_fused(x, down) || x.scalar_type() != at::kFloat) {
+    return x + matmul(linear(x, down, Tensor(), scope / "down"), up, scope / "up");
+  }
+  if (scope.watched()) {
+    const double each = static_cast<double>(x.numel()) * static_cast<double>(down.size(0));
+    (scope / "down").multiply_adds(each);
+    (scope / "up").multiply_adds(each);
+  }
+  return fused_low_rank_sum(x, down, up, runs_in_bf16(Operation::linear, x.scalar_type()), result);
 }
 
 PackedWeight::PackedWeight(const Tensor& weight, kernels::PackedFormat format)

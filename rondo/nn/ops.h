@@ -20,7 +20,10 @@ inline Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias, 
   return linear(x, LinearMap{weight, bias}, scope, result);
 }
 
-// The same with weights of 8 bits; inference only.
+// x + (x downᵀ) up, of x [..., in] with down [r, in] and up [r, in].
+Tensor low_rank_sum(const Tensor& x, const Tensor& down, const Tensor& up, const Scope& scope,
+                    Result result = Result::stream);
+
 // A weight [out, in] packed for products with any number of rows, which stay fp32.
 struct PackedWeight {
   PackedWeight(const Tensor& weight, kernels::PackedFormat format);
@@ -29,6 +32,7 @@ struct PackedWeight {
 };
 Tensor packed_linear(const Tensor& x, const PackedWeight& weight, const Tensor& bias,
                      const Scope& scope);
+// The same with weights of 8 bits; inference only.
 Tensor int8_linear(const Tensor& x, const kernels::Int8Matrix& weight, const Tensor& bias,
                    const Scope& scope);
 

@@ -60,9 +60,10 @@ nn::ProjectionSignals LevelSignals::projections() const {
   return signals;
 }
 
-Tensor LevelSignals::feed_forward_input(const Tensor& x, const Scope& scope) const {
+Tensor LevelSignals::feed_forward_input(const Tensor& x, const Scope& scope,
+                                        nn::Result result) const {
   if (feed_forward_ == nullptr || inner_feed_forward_ || folded_up() != nullptr) return x;
-  return x + feed_forward_->forward(x, scope);
+  return feed_forward_->join(x, scope, result);
 }
 
 Tensor LevelSignals::feed_forward_inner(const Tensor& x, const Scope& scope) const {

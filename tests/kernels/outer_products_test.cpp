@@ -10,10 +10,12 @@
 namespace rondo::kernels {
 namespace {
 
-// Widths of 1,024 floats are a page: columns collide. 5,000 rows are several chunks of tiles.
+// Widths of 1,024 floats are a page: columns collide. 5,000 rows are several chunks of tiles. The
+// last ones, with many columns for few rows, are turned on the way.
 const OuterProducts kOuterCases[] = {
-    {1, 1, 1},    {3, 7, 5},      {31, 2, 33},    {33, 31, 17},   {64, 64, 64},    {100, 230, 64},
-    {70, 96, 33}, {257, 32, 256}, {65, 1024, 48}, {65, 48, 1024}, {7, 1024, 1024}, {5000, 40, 35}};
+    {1, 1, 1},       {3, 7, 5},      {31, 2, 33},    {33, 31, 17},   {64, 64, 64},
+    {100, 230, 64},  {70, 96, 33},   {257, 32, 256}, {65, 1024, 48}, {65, 48, 1024},
+    {7, 1024, 1024}, {5000, 40, 35}, {300, 20, 70},  {5000, 33, 130}};
 
 template <class Number>
 void compare_outer_products() {

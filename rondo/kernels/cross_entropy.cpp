@@ -23,6 +23,9 @@ struct RowSums {
   double mass = 0.0;     // Σ target
 };
 
+// What RowSums::sum is of.
+enum class Summed { nothing, logits, targets };
+
 template <class Number>
 RONDO_INLINE float stretch_largest(const Number* x, int64_t count) {
   float largest = -std::numeric_limits<float>::infinity();
@@ -58,9 +61,10 @@ RONDO_INLINE float stretch_product(const Number* x, const float* target, int64_t
   return sum;
 }
 
-// `target` may be null: RowSums::sum is of the logits themselves then.
+// `target` is read if the sums are of targets.
 template <class Number>
-RONDO_INLINE RowSums pass_over_row(const Number* x, const float* target, int64_t classes) {
+RONDO_INLINE RowSums pass_over_row(const Number* x, const float* target, int64_t classes,
+                                   Summed summed) {
   float largest = -std::numeric_limits<float>::infinity();
   double exponentials = 0.0;
   RowSums sums;
@@ -74,9 +78,9 @@ RONDO_INLINE RowSums pass_over_row(const Number* x, const float* target, int64_t
     // Nothing but -∞ so far: a difference with that would be NaN, and NaN itself must remain one.
     const float base = std::isinf(largest) && largest < 0.0F ? 0.0F : largest;
     exponentials += static_cast<double>(stretch_exponentials(x + first, count, base));
-    if (target == nullptr) {
+    if (summed == Summed::logits) {
       sums.sum += static_cast<double>(stretch_sum(x + first, count));
-    } else {
+    } else if (summed == Summed::targets) {
       sums.sum += static_cast<double>(stretch_product(x + first, target + first, count));
       sums.mass += static_cast<double>(stretch_sum(target + first, count));
     }
@@ -87,12 +91,12 @@ RONDO_INLINE RowSums pass_over_row(const Number* x, const float* target, int64_t
 }
 
 RONDO_CLONES
-RowSums row_sums(const float* x, const float* target, int64_t classes) {
-  return pass_over_row(x, target, classes);
+RowSums row_sums(const float* x, const float* target, int64_t classes, Summed summed) {
+  return pass_over_row(x, target, classes, summed);
 }
 RONDO_CLONES
-RowSums row_sums(const Bf16* x, const float* target, int64_t classes) {
-  return pass_over_row(x, target, classes);
+RowSums row_sums(const Bf16* x, const float* target, int64_t classes, Summed summed) {
+  return pass_over_row(x, target, classes, summed);
 }
 
 struct SoftmaxOfRow {
@@ -151,13 +155,14 @@ void soft_row_gradient(const Bf16* x, const float* target, int64_t classes, Soft
 template <class Number>
 void labelled_losses(const LabelledRows<Number>& in, const SoftmaxRows& rows, double* losses) {
   const double everywhere = in.smoothing / static_cast<double>(in.classes);
+  const Summed summed = in.smoothing > 0.0 ? Summed::logits : Summed::nothing;
 #pragma omp parallel for schedule(static) if (in.rows * in.classes > kWorthThreads)
   for (int64_t r = 0; r < in.rows; ++r) {
     rows.largest[r] = rows.log_sum[r] = 0.0F;
     losses[r] = 0.0;
     if (in.labels[r] < 0) continue;
     const Number* x = in.logits + r * in.classes;
-    const RowSums sums = row_sums(x, nullptr, in.classes);
+    const RowSums sums = row_sums(x, nullptr, in.classes, summed);
     rows.largest[r] = sums.largest;
     rows.log_sum[r] = static_cast<float>(sums.log_sum);
     const auto label = static_cast<double>(widen(x[in.labels[r]]));
@@ -195,7 +200,7 @@ void targeted_losses(const TargetedRows<Number>& in, const SoftmaxRows& rows, fl
 #pragma omp parallel for schedule(static) if (in.rows * in.classes > kWorthThreads)
   for (int64_t r = 0; r < in.rows; ++r) {
     const int64_t at = r * in.classes;
-    const RowSums sums = row_sums(in.logits + at, in.targets + at, in.classes);
+    const RowSums sums = row_sums(in.logits + at, in.targets + at, in.classes, Summed::targets);
     rows.largest[r] = sums.largest;
     rows.log_sum[r] = static_cast<float>(sums.log_sum);
     masses[r] = static_cast<float>(sums.mass);

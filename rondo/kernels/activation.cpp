@@ -30,10 +30,11 @@ RONDO_INLINE void curve_row(const Number* __restrict x, const float* __restrict 
   }
 }
 
+// dx may be dy.
 template <class Number>
 RONDO_INLINE void curve_row_back(const Number* __restrict x, const float* __restrict bias,
-                                 const Number* __restrict dy, Number* __restrict dx,
-                                 float* __restrict sums, int64_t count, Curve curve) {
+                                 const Number* dy, Number* dx, float* __restrict sums,
+                                 int64_t count, Curve curve) {
   if (curve == Curve::gelu) {
 #pragma omp simd
     for (int64_t i = 0; i < count; ++i) {

@@ -22,7 +22,7 @@ template <class Number>
 void activate(const ActivationShape& shape, const Number* x, const float* bias, Number* y);
 
 // x_gradient = y_gradient · curve'(x + bias); bias_gradient [width], where there is a bias and it
-// is not null, the sum over rows of that.
+// is not null, the sum over rows of that. x_gradient may be y_gradient.
 template <class Number>
 void activate_gradient(const ActivationShape& shape, const Number* x, const float* bias,
                        const Number* y_gradient, Number* x_gradient, float* bias_gradient);

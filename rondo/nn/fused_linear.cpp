@@ -5,7 +5,6 @@
 
 #include <algorithm>
 
-#include "rondo/kernels/column_sums.h"
 #include "rondo/nn/kernel_choice.h"
 #include "rondo/nn/products.h"
 
@@ -14,17 +13,6 @@ namespace {
 
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
-
-// db = Σ over rows of dy, fp32.
-Tensor bias_gradient(const Tensor& dy) {
-  const Tensor sums = at::empty({dy.size(1)}, at::kFloat);
-  if (dy.scalar_type() == at::kBFloat16) {
-    kernels::column_sums(bf16_numbers(dy), dy.size(0), dy.size(1), sums.data_ptr<float>());
-  } else {
-    kernels::column_sums(dy.data_ptr<float>(), dy.size(0), dy.size(1), sums.data_ptr<float>());
-  }
-  return sums;
-}
 
 // weight + upᵀ · down, [N, K] of the given type; the product by bf16 factors if it is bf16.
 Tensor formed_matrix(const LinearMap& map, at::ScalarType type) {
@@ -135,7 +123,7 @@ class FusedLinears : public torch::autograd::Function<FusedLinears> {
         *weight = hand_on_gradient(kept[1], dy, in);
       }
       if (Tensor* bias = wanted(1)) {
-        *bias = bias_gradient(as_rows(gradients[i], gradients[i].scalar_type()));
+        *bias = sum_of_rows(as_rows(gradients[i], gradients[i].scalar_type()));
       }
     }
     if (learns[0] != 0 && !to_input.empty()) {

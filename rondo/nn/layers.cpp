@@ -125,9 +125,20 @@ FeedForward::FeedForward(const FeedForwardShape& shape, LinearLaws up, LinearLaw
                           std::make_shared<Linear>(shape.hidden, shape.width, shape.bias, down));
 }
 
+bool FeedForward::joins_maps(const Tensor& u, const Linear& up, const Scope& scope) const {
+  constexpr int64_t kFewRows = 32;
+  const bool dropped = shape_.hidden_dropout > 0.0 && is_training();
+  return branches_in_bf16() && !dropped && !scope.wants("hidden") &&
+         linear_is_fused(u, up.weight()) && linear_is_fused(u, down_->weight()) &&
+         u.numel() >= kFewRows * u.size(-1);
+}
+
 Tensor FeedForward::forward(const Tensor& u, const Tensor& inner, const Scope& scope,
                             const Linear* up) const {
   const Linear& map = up != nullptr ? *up : *up_;
+  if (!inner.defined() && joins_maps(u, map, scope)) {
+    return feed_forward(u, map.map(), down_->map(), shape_.activation, scope);
+  }
   // Our kernel adds the bias on its way; maps that were converted, and have no weight, add their
   // own.
   const bool apart = kernels_in_use() == Kernels::fused && map.weight().numel() > 0;

@@ -127,6 +127,9 @@ class FeedForward : public Module {
   const Linear& up() const { return *up_; }
 
  private:
+  // Whether both maps and the activation are one function now.
+  bool joins_maps(const Tensor& u, const Linear& up, const Scope& scope) const;
+
   FeedForwardShape shape_;
   std::shared_ptr<Linear> up_;
   std::shared_ptr<Linear> down_;

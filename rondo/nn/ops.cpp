@@ -9,6 +9,7 @@
 
 #include "rondo/kernels/dropout.h"
 #include "rondo/kernels/packed_rows.h"
+#include "rondo/nn/fused_feed_forward.h"
 #include "rondo/nn/fused_low_rank.h"
 
 namespace rondo::nn {
@@ -299,6 +300,16 @@ Tensor activate(const Tensor& x, Activation activation, const Tensor& bias) {
   }
   const Tensor in = bias.defined() ? x + bias.to(x.scalar_type()) : x;
   return activation == Activation::gelu ? at::gelu(in) : at::relu(in);
+}
+
+Tensor feed_forward(const Tensor& u, const LinearMap& up, const LinearMap& down,
+                    Activation activation, const Scope& scope) {
+  if (scope.watched()) {
+    const double rows = static_cast<double>(u.numel()) / static_cast<double>(u.size(-1));
+    (scope / "up").multiply_adds(rows * static_cast<double>(up.weight.numel()));
+    (scope / "down").multiply_adds(rows * static_cast<double>(down.weight.numel()));
+  }
+  return fused_feed_forward(u, up, down, activation == Activation::gelu);
 }
 
 Tensor weighted_sum(const WeightedSum& in) {

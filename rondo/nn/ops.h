@@ -83,6 +83,10 @@ enum class Activation { gelu, relu };
 // Of x, or of x + bias (a vector along the last dimension).
 Tensor activate(const Tensor& x, Activation activation, const Tensor& bias = {});
 
+// down · act(up · u) in mixed precision, for maps that are fused (linear_is_fused()).
+Tensor feed_forward(const Tensor& u, const LinearMap& up, const LinearMap& down,
+                    Activation activation, const Scope& scope);
+
 // a·x + b·y, with numbers a and b [] that count as 1 where undefined; without y x itself.
 Tensor weighted_sum(const WeightedSum& in);
 

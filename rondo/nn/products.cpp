@@ -1,6 +1,7 @@
 // Tensors as the kernels want them.
 #include "rondo/nn/products.h"
 
+#include "rondo/kernels/column_sums.h"
 #include "rondo/kernels/gemm.h"
 #include "rondo/kernels/outer_products.h"
 #include "rondo/kernels/row_products.h"
@@ -116,6 +117,16 @@ Tensor sum_of_outer_products(const Tensor& a, const Tensor& b, const Tensor& sum
     kernels::outer_products(p, a.data_ptr<float>(), b.data_ptr<float>(), c.data_ptr<float>());
   }
   return c;
+}
+
+Tensor sum_of_rows(const Tensor& x) {
+  const Tensor sums = at::empty({x.size(1)}, at::kFloat);
+  if (x.scalar_type() == at::kBFloat16) {
+    kernels::column_sums(bf16_numbers(x), x.size(0), x.size(1), sums.data_ptr<float>());
+  } else {
+    kernels::column_sums(x.data_ptr<float>(), x.size(0), x.size(1), sums.data_ptr<float>());
+  }
+  return sums;
 }
 
 Tensor hand_on_gradient(const Tensor& weight, const Tensor& dy, const Tensor& x) {

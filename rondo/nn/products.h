@@ -35,6 +35,9 @@ Tensor product_of_rows(const std::vector<Factors>& factors, bool transpose_b,
 // `sum` if that is defined.
 Tensor sum_of_outer_products(const Tensor& a, const Tensor& b, const Tensor& sum = {});
 
+// Σ over rows of x [m, n] → [n] fp32, which is what the gradient of a bias is.
+Tensor sum_of_rows(const Tensor& x);
+
 // The gradient dyᵀ x of `weight`, which is undefined or a leaf: added to where it belongs, if it
 // may go there by itself (gradients.h), else returned.
 Tensor hand_on_gradient(const Tensor& weight, const Tensor& dy, const Tensor& x);

@@ -6,15 +6,17 @@
 #     tools/emulate.sh [--cpu MODEL] [--tiles] [--with PATH]... [--verbose] BINARY ARGUMENTS...
 #
 #     --cpu MODEL    corei7_icelake_u (AVX-512 with VNNI; the default), corei7_skylake_x (AVX-512), others: bochs --help cpu
-#     --tiles        lets Linux use AMX, where the model has it; Bochs 2.7 has none
+#     --tiles        lets Linux use AMX, where the model has it
 #     --with PATH    a file or folder that the program will open
 #     --verbose      what Bochs and Linux say, on stderr
 #
-# BOCHS names another Bochs than Debian's, built without debugger and sound: 3.0, whose sapphire_rapids has AVX-512 BF16, and
-# with corrections AMX. Environment variables go along. For instance:
+# Environment variables go along. For instance:
 #
 #     export LD_LIBRARY_PATH=$PWD/build/release/stand_ins OMP_NUM_THREADS=1
 #     tools/emulate.sh --with configs --with tests/fixtures build/release/engine_tests --gtest_filter='Int8.*'
+#
+# BOCHS names another Bochs than Debian 12's 2.7, without debugger and sound. The model sapphire_rapids of 3.0 has AVX-512 BF16 and,
+# with tools/bochs-3.0.patch (which says how it is built) and --tiles, AMX. It may hang: give it a time limit.
 set -euo pipefail
 
 cpu=corei7_icelake_u clear=321,323,515,580 said=/dev/null with=()

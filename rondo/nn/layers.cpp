@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "rondo/nn/kernel_choice.h"
+#include "rondo/nn/products.h"
 
 namespace rondo::nn {
 
@@ -126,7 +127,6 @@ FeedForward::FeedForward(const FeedForwardShape& shape, LinearLaws up, LinearLaw
 }
 
 bool FeedForward::joins_maps(const Tensor& u, const Linear& up, const Scope& scope) const {
-  constexpr int64_t kFewRows = 32;
   const bool dropped = shape_.hidden_dropout > 0.0 && is_training();
   return branches_in_bf16() && !dropped && !scope.wants("hidden") &&
          linear_is_fused(u, up.weight()) && linear_is_fused(u, down_->weight()) &&

@@ -85,11 +85,10 @@ Tensor product_of_rows(const std::vector<Factors>& factors, bool transpose_b,
                        const ProductResult& result) {
   const int64_t m = factors[0].a.size(0);
   const int64_t n = factors[0].b.size(transpose_b ? 0 : 1);
-  constexpr int64_t kFew = 32;  // making matrices ready for fewer rows is not worth it
   std::vector<kernels::RightMatrix> right;
   right.reserve(factors.size());
   std::vector<kernels::RowTerm> terms;
-  if (factors[0].a.scalar_type() == at::kBFloat16 && m >= kFew && n > 0) {
+  if (factors[0].a.scalar_type() == at::kBFloat16 && m >= kFewRows && n > 0) {
     for (const Factors& f : factors) {
       if (f.a.size(1) == 0) continue;
       right.emplace_back(bf16_numbers(f.b), f.a.size(1), n, transpose_b);

@@ -20,6 +20,9 @@ struct Factors {
   Tensor a, b;
 };
 
+// Making matrices of bf16 numbers ready for fewer rows than these is not worth it.
+constexpr int64_t kFewRows = 32;
+
 // What else is in a product, and what comes of it. bf16 results and addends are for bf16 factors.
 struct ProductResult {
   at::ScalarType type = at::kFloat;

@@ -2,7 +2,7 @@
 #
 #   base_tests     tests/{base,data,image}/*_test.cpp             no torch, one ctest entry per case
 #                  tests/eval/{bleu,chrf,bootstrap}*_test.cpp    as well
-#   cli_tests      tests/cli/*_test.cpp                           no torch, runs the built program (RONDO_BINARY)
+#   cli_tests      tests/{cli,faults}/*_test.cpp                  no torch, runs the built program (RONDO_BINARY)
 #   engine_tests   tests/<other folder of rondo>/*_test.cpp       torch, tests/support/*.cpp compiled in; as shards,
 #                                                                 for starting a process with torch costs half a second
 #   rondo_bench    bench/*.cpp                                    torch, with Google Benchmark; only when asked for
@@ -41,7 +41,7 @@ function(rondo_add_base_tests)
 endfunction()
 
 function(rondo_add_cli_tests)
-  file(GLOB sources CONFIGURE_DEPENDS tests/cli/*_test.cpp)
+  file(GLOB sources CONFIGURE_DEPENDS tests/cli/*_test.cpp tests/faults/*_test.cpp)
   if(sources AND TARGET rondo)
     rondo_test_program(cli_tests SOURCES ${sources} LIBRARIES rondo_base)
     rondo_in_batches(cli_tests)
@@ -53,7 +53,7 @@ endfunction()
 
 function(rondo_add_engine_tests)
   file(GLOB sources CONFIGURE_DEPENDS tests/*/*_test.cpp)
-  list(FILTER sources EXCLUDE REGEX "/tests/(base|data|image|cli|fuzz|support|fixtures)/[^/]*$")
+  list(FILTER sources EXCLUDE REGEX "/tests/(base|data|image|cli|faults|fuzz|support|fixtures)/[^/]*$")
   list(FILTER sources EXCLUDE REGEX "/tests/eval/(bleu|chrf|bootstrap)[^/]*$")
   if(NOT sources)
     return()

@@ -1,0 +1,26 @@
+// Something that may happen every step but should be said only now and then.
+#pragma once
+
+#include <chrono>
+#include <optional>
+
+namespace rondo {
+
+class Throttle {
+ public:
+  using Clock = std::chrono::steady_clock;
+  explicit Throttle(std::chrono::seconds interval) : interval_(interval) {}
+
+  // True the first time, and then when `interval` has passed since it last was.
+  bool due(Clock::time_point now = Clock::now()) {
+    if (last_.has_value() && now - *last_ < interval_) return false;
+    last_ = now;
+    return true;
+  }
+
+ private:
+  std::chrono::seconds interval_;
+  std::optional<Clock::time_point> last_;
+};
+
+}  // namespace rondo

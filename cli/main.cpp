@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 #include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -145,7 +146,8 @@ int run(int argc, char** argv) {
   app.require_subcommand(1);
   app.footer(
       "Every verb explains itself: rondo VERB --help. Exit codes: 0 ok, 1 failure, 2 usage,\n"
-      "3 bad model, data or configuration, 4 input/output, 5 diverged, 6 already running.");
+      "3 bad model, data or configuration, 4 input/output, 5 diverged, 6 already running,\n"
+      "128 + a signal's number when it stopped a training run, which has saved.");
   int verbosity = 0;
   app.add_flag("-v,--verbose", verbosity, "say more on stderr");
   app.parse_complete_callback([&verbosity] { init_log(verbosity); });
@@ -186,6 +188,16 @@ int report_unexpected(const std::exception& error) {
   return static_cast<int>(ExitCode::failure);
 }
 
+// Before all else. A file grown beyond its limit is a write error like others, not the end. SIGUSR1
+// asks a trainer to save; until one listens (train/stop_signals.h) it waits, where it would kill.
+void settle_signals() {
+  std::signal(SIGXFSZ, SIG_IGN);
+  sigset_t save = {};
+  sigemptyset(&save);
+  sigaddset(&save, SIGUSR1);
+  pthread_sigmask(SIG_BLOCK, &save, nullptr);
+}
+
 int run_and_report(int argc, char** argv) {
   try {
     return run(argc, argv);
@@ -204,6 +216,7 @@ int run_and_report(int argc, char** argv) {
 }  // namespace rondo::cli
 
 int main(int argc, char** argv) {
+  rondo::cli::settle_signals();
   const int code = rondo::cli::run_and_report(argc, argv);
 #if defined(RONDO_SANITIZED)
   return code;  // what was not freed is looked for when the program ends in the usual way

@@ -61,7 +61,7 @@ struct TrainOptions {
   std::string cache;
   std::string kernels = "fused";
   bool dry_run = false;
-  int* exit_code = nullptr;  // where the engine leaves 130 or 143 after a signal
+  int* exit_code = nullptr;  // where the engine leaves 128 + a signal that stopped it
 };
 
 // How a translation model is decoded.

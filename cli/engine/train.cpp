@@ -74,10 +74,6 @@ void rondo_engine_train(const rondo::cli::TrainOptions& options) {
   // First the task: what is wrong with data or model leaves no folder behind.
   const auto task = cli::make_task(config, cache);
   RunFolder folder(options.run.empty() ? "runs/" + stem : options.run, config);
-  keep_tokenizers(folder.path(), config);
-  if (const auto* images = dynamic_cast<const ImageTask*>(task.get())) {
-    keep_class_names(folder.path(), images->class_names());
-  }
   *options.exit_code = train(*task, config, folder);
   if (*options.exit_code == 0) fmt::print("{}\n", folder.path());
 }

@@ -58,6 +58,20 @@ void write_checkpoint(const std::string& path, const Checkpoint& checkpoint) {
   }
 }
 
+// What there is cannot be used: the run must not begin anew over it.
+[[noreturn]] void refuse_checkpoints(const std::string& folder,
+                                     const std::vector<std::string>& reasons, bool unreadable) {
+  const std::string message =
+      fmt::format("{}: {}; nothing was changed\n  {}", folder,
+                  unreadable ? "cannot read a checkpoint" : "no checkpoint is whole",
+                  fmt::join(reasons, "\n  "));
+  if (unreadable) {
+    throw Error(ExitCode::io, message, "make the files readable, then give the same command again");
+  }
+  throw Error(ExitCode::bad_input, message,
+              "bring back a copy of one, or choose another folder with -o to start anew");
+}
+
 }  // namespace
 
 NamedTensors Checkpoint::below(const std::string& prefix) const {
@@ -73,13 +87,18 @@ void Checkpoint::add(const std::string& prefix, const NamedTensors& more) {
   for (const auto& [name, tensor] : more) tensors[prefix + name] = tensor;
 }
 
+std::string Checkpoint::fact(const std::string& key) const {
+  const auto found = facts.find(key);
+  return found == facts.end() ? std::string() : found->second;
+}
+
 std::string CheckpointFolder::path(int64_t step) const {
   return fmt::format("{}/{:08}.safetensors", folder_, step);
 }
 
 void CheckpointFolder::save(int64_t step, const Checkpoint& checkpoint, int64_t keep) const {
   std::error_code error;
-  std::filesystem::create_directories(folder_, error);
+  std::filesystem::create_directory(folder_, error);  // not those above: they may have been moved
   if (error) {
     throw Error(ExitCode::io,
                 fmt::format("{}: cannot make the folder: {}", folder_, error.message()));
@@ -100,11 +119,22 @@ void CheckpointFolder::save(int64_t step, const Checkpoint& checkpoint, int64_t 
 std::vector<int64_t> CheckpointFolder::steps() const {
   std::vector<int64_t> found;
   std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator(folder_, error)) {
-    const std::string stem = entry.path().stem().string();
+  // A link that leads nowhere (to a disk that is not mounted) is not the absence of a folder.
+  if (std::filesystem::symlink_status(folder_, error).type() ==
+      std::filesystem::file_type::not_found) {
+    return found;
+  }
+  std::filesystem::directory_iterator entry(folder_, error);
+  for (; !error && entry != std::filesystem::directory_iterator(); entry.increment(error)) {
+    const std::filesystem::path& file = entry->path();
+    const std::string stem = file.stem().string();
     const bool number = !stem.empty() && stem.size() < 19 &&
                         stem.find_first_not_of("0123456789") == std::string::npos;
-    if (number && entry.path().extension() == ".safetensors") found.push_back(std::stoll(stem));
+    if (number && file.extension() == ".safetensors") found.push_back(std::stoll(stem));
+  }
+  if (error) {
+    throw Error(ExitCode::io,
+                fmt::format("{}: cannot read the folder: {}", folder_, error.message()));
   }
   std::sort(found.begin(), found.end());
   return found;
@@ -113,14 +143,24 @@ std::vector<int64_t> CheckpointFolder::steps() const {
 std::optional<CheckpointFolder::Found> CheckpointFolder::newest() const {
   std::vector<int64_t> all = steps();
   std::reverse(all.begin(), all.end());
+  std::vector<std::string> reasons;
+  bool unreadable = false;
+  std::optional<Found> found;
   for (const int64_t step : all) {
     try {
-      return Found{step, load_checkpoint(path(step))};
+      found = Found{step, load_checkpoint(path(step))};
+      break;
     } catch (const Error& error) {
-      log_warn("{}; using the checkpoint before it", error.message());
+      unreadable = unreadable || error.code() == ExitCode::io;
+      reasons.push_back(error.message());
     }
   }
-  return std::nullopt;
+  if (all.empty()) return std::nullopt;
+  if (!found.has_value() || unreadable) refuse_checkpoints(folder_, reasons, unreadable);
+  for (const std::string& reason : reasons) {
+    log_warn("{}; it is passed over for the checkpoint of step {}", reason, found->step);
+  }
+  return found;
 }
 
 Checkpoint load_checkpoint(const std::string& path) {

@@ -16,6 +16,7 @@ struct Checkpoint {
   // The tensors below `prefix` ("weight."), without it.
   NamedTensors below(const std::string& prefix) const;
   void add(const std::string& prefix, const NamedTensors& more);
+  std::string fact(const std::string& key) const;  // empty if there is none
 };
 
 // The checkpoints of a run folder, "checkpoints/00001000.safetensors" and so on.
@@ -27,14 +28,16 @@ class CheckpointFolder {
   // with path and size if that fails (disk full); earlier checkpoints are untouched then.
   void save(int64_t step, const Checkpoint& checkpoint, int64_t keep) const;
 
-  // The newest checkpoint that is whole. Damaged ones are named in a warning and passed over.
+  // The newest checkpoint that is whole, nothing if there are none. Damaged ones are named in a
+  // warning and passed over. If none is whole, or one cannot be read (which says nothing of what is
+  // in it), an Error with the reason for each file: io if any could not be read, else bad_input.
   struct Found {
     int64_t step = 0;
     Checkpoint checkpoint;
   };
   std::optional<Found> newest() const;
 
-  // Steps there are files for, ascending.
+  // Steps there are files for, ascending. Error{io} if the folder is there but cannot be read.
   std::vector<int64_t> steps() const;
   std::string path(int64_t step) const;
 

@@ -51,6 +51,7 @@ ImageScore score_images(Network& network, const ImageSet& images, const AugmentC
   if (options.progress) progress.emplace("eval", images.count());
   ImageBatch batch;
   while ((options.max_images == 0 || score.images < options.max_images) && loader.next(batch)) {
+    if (options.stop && options.stop()) break;
     score.bad.insert(score.bad.end(), batch.bad.begin(), batch.bad.end());
     if (batch.rows == 0) continue;
     const Tensor pixels =

@@ -1,6 +1,8 @@
 // How well a network tells images apart.
 #pragma once
 
+#include <functional>
+
 #include "rondo/image/pipeline.h"
 #include "rondo/model/network.h"
 
@@ -36,6 +38,7 @@ struct ImageScoreOptions {
   int64_t max_images = 0;  // stop after about so many; 0 = all
   bool strict = false;     // an image that cannot be read is an Error
   bool progress = false;
+  std::function<bool()> stop = {};  // asked between batches: yes ends it there
 };
 
 // Scores `network` (in evaluation mode) on every image of the set, prepared as `augment` says.

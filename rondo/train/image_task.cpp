@@ -138,7 +138,7 @@ void ImageTask::forget_last() {
   for (auto& item : network_->named_buffers()) item.value().copy_(before_.at(item.key()));
 }
 
-std::optional<Task::Evaluation> ImageTask::evaluate() {
+std::optional<Task::Evaluation> ImageTask::evaluate(const StopCheck& stop) {
   if (valid_ == nullptr) return std::nullopt;
   ImageScoreOptions o;
   o.side = image_side(config_.model);
@@ -146,6 +146,7 @@ std::optional<Task::Evaluation> ImageTask::evaluate() {
   o.threads = config_.images.threads;
   o.max_images = config_.train.eval_tokens;
   o.strict = config_.images.strict;
+  o.stop = stop;
   const ImageScore score = score_images(*network_, *valid_, config_.augment, o);
   Evaluation e;
   e.metrics["valid_loss"] = score.loss();

@@ -26,10 +26,11 @@ class ImageTask : public Task {
   LossSum next_loss() override;
   // Batch norms forget the last batch.
   void forget_last() override;
+  void keep_files(const std::string& run) const override { keep_class_names(run, class_names()); }
   double units_per_batch() const override { return static_cast<double>(config_.train.batch); }
   const char* unit() const override { return "images"; }
   // Loss, accuracy and top-5 accuracy of the validation images; the best has the highest accuracy.
-  std::optional<Evaluation> evaluate() override;
+  std::optional<Evaluation> evaluate(const StopCheck& stop) override;
 
   std::string position() const override { return loader_->position(); }
   NamedTensors carried() const override { return {}; }

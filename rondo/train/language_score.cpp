@@ -94,6 +94,7 @@ LanguageScore score_documents(LanguageModel& model, const Documents& documents,
   std::unique_ptr<Progress> progress;
   if (options.progress) progress = std::make_unique<Progress>("eval", documents.tokens());
   while (reader.next(batch)) {
+    if (options.stop && options.stop()) break;
     SegmentTensors t(batch);
     if (batch.rows == 1) t.shorten(real_tokens(batch, documents));
     // A state given by the caller is the beginning of the first document.

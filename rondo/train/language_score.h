@@ -2,6 +2,8 @@
 // and the loss by position in the document. Used while training and by `rondo eval`.
 #pragma once
 
+#include <functional>
+
 #include "rondo/data/segments.h"
 #include "rondo/model/language_model.h"
 
@@ -33,7 +35,8 @@ struct ScoreOptions {
   int64_t length = 512;
   int64_t max_tokens = 0;  // stop after about this many scored tokens; 0 = all documents
   bool progress = false;
-  bool zero_states = false;  // recurrent models: tokens read zeros in place of the states
+  bool zero_states = false;         // recurrent models: tokens read zeros in place of the states
+  std::function<bool()> stop = {};  // asked between batches: yes ends it there
 };
 
 // Reads the documents in order, state carried along each, nothing shuffled. The network's mode

@@ -107,12 +107,13 @@ double LanguageTask::units_per_batch() const {
   return static_cast<double>(config_.train.batch * language_config(config_).time.segment);
 }
 
-std::optional<Task::Evaluation> LanguageTask::evaluate() {
+std::optional<Task::Evaluation> LanguageTask::evaluate(const StopCheck& stop) {
   if (valid_ == nullptr) return std::nullopt;
   ScoreOptions o;
   o.rows = std::min(config_.train.batch, valid_->count());
   o.length = language_config(config_).time.segment;
   o.max_tokens = config_.train.eval_tokens;
+  o.stop = stop;
   const LanguageScore score = score_documents(*model_, *valid_, o);
   Evaluation e;
   e.metrics["valid_bits_per_token"] = score.bits_per_token();

@@ -2,7 +2,7 @@
 // and cache carried from batch to batch.
 #pragma once
 
-#include "rondo/train/config.h"
+#include "rondo/train/config_trained.h"
 #include "rondo/train/language_score.h"
 #include "rondo/train/task.h"
 
@@ -17,9 +17,10 @@ class LanguageTask : public Task {
   Network& network() override { return *model_; }
   LossSum next_loss() override;
   void forget_last() override;
+  void keep_files(const std::string& run) const override { keep_tokenizers(run, config_); }
   double units_per_batch() const override;
   const char* unit() const override { return "tokens"; }
-  std::optional<Evaluation> evaluate() override;
+  std::optional<Evaluation> evaluate(const StopCheck& stop) override;
   // Recurrent models: mean gate, norm and effective rank of the state, and what the state is worth:
   // loss without it minus loss with it.
   Metrics probe() override;

@@ -2,16 +2,19 @@
 #include "rondo/train/run_folder.h"
 
 #include <fcntl.h>
+#include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmath>
+#include <climits>
 #include <cstring>
+#include <ctime>
 #include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "rondo/base/append_file.h"
 #include "rondo/base/error.h"
 #include "rondo/base/files.h"
 #include "rondo/base/log.h"
@@ -19,37 +22,16 @@
 namespace rondo {
 namespace {
 
-// What may differ between the first start of a run and its continuation.
-RunConfig comparable(RunConfig config) {
-  const TrainConfig defaults;
-  config.train.steps = defaults.steps;
-  config.train.threads = defaults.threads;
-  config.train.log_every = defaults.log_every;
-  config.train.eval_every = defaults.eval_every;
-  config.train.eval_tokens = defaults.eval_tokens;
-  config.train.save_every = defaults.save_every;
-  config.train.keep = defaults.keep;
-  config.train.patience = defaults.patience;
-  config.train.probe_every = defaults.probe_every;
-  // More steps are a longer run of the same experiment; under linear and cosine schedules the rates
-  // of the steps to come change with them.
-  return config;
+bool same_file(const struct stat& a, const struct stat& b) {
+  return a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
-std::string first_difference(const std::string& a, const std::string& b) {
-  std::istringstream x(a);
-  std::istringstream y(b);
-  std::string line_a;
-  std::string line_b;
-  while (std::getline(x, line_a) && std::getline(y, line_b)) {
-    if (line_a != line_b) return fmt::format("expected {}, got {}", line_a, line_b);
-  }
-  return "another number of keys";
-}
+std::string config_path(const std::string& run) { return run + "/config.toml"; }
 
 }  // namespace
 
-RunFolder::RunFolder(const std::string& path, const RunConfig& config) : path_(path) {
+RunFolder::RunFolder(const std::string& path, const RunConfig& config)
+    : path_(path), config_(config) {
   std::error_code error;
   std::filesystem::create_directories(path_, error);
   if (error) {
@@ -58,29 +40,50 @@ RunFolder::RunFolder(const std::string& path, const RunConfig& config) : path_(p
                 "choose another place with -o");
   }
   take_lock();
-  remove_leftovers();
-  settle_config(config);
-  events_ = std::make_unique<EventWriter>(path_);
+  if (exists(config_path(path_))) {
+    changes_ = config_changes(path_, read_run_folder(path_), config);
+  }
 }
 
 RunFolder::Lock::~Lock() {
-  if (descriptor >= 0) close(descriptor);
+  if (file >= 0) close(file);
+  if (folder >= 0) close(folder);
 }
 
+// The folder itself is locked, which no one can delete and make anew under the same lock, and the
+// file in it, for filesystems that lock no folders (NFS) and trainers of earlier versions.
 void RunFolder::take_lock() {
-  const std::string lock = path_ + "/lock";
-  lock_.descriptor = open(lock.c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0644);
-  if (lock_.descriptor < 0) {
-    throw Error(ExitCode::io, fmt::format("{}: cannot open: {}", lock, std::strerror(errno)));
+  const auto opened = [](const std::string& path, int how) {
+    const int descriptor = open(path.c_str(), how | O_CLOEXEC, 0644);
+    if (descriptor >= 0) return descriptor;
+    throw Error(ExitCode::io, fmt::format("{}: cannot open: {}", path, std::strerror(errno)));
+  };
+  const auto is_held = [](int descriptor) {
+    return flock(descriptor, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+  };
+  lock_.folder = opened(path_, O_RDONLY | O_DIRECTORY);
+  bool held = is_held(lock_.folder);
+  if (!held) {
+    lock_.file = opened(path_ + "/lock", O_CREAT | O_RDWR);
+    held = is_held(lock_.file);
   }
-  if (flock(lock_.descriptor, LOCK_EX | LOCK_NB) != 0) {
+  if (held) {
     throw Error(ExitCode::busy, fmt::format("{}: another trainer is at work in this folder", path_),
                 "wait for it, stop it, or choose another folder with -o");
   }
 }
 
+void RunFolder::begin(const RunPlace& place, const std::vector<ConfigChange>& more) {
+  log_.emplace(path_, place);  // first: it fails where the log cannot be read
+  remove_leftovers();
+  std::vector<ConfigChange> changes = changes_;
+  changes.insert(changes.end(), more.begin(), more.end());
+  note_changes(place.step, changes);
+  write_file(config_path(path_), dump_run_config(config_));
+}
+
 // Temporaries of a trainer that was killed while it wrote; the lock says that none is at work.
-void RunFolder::remove_leftovers() {
+void RunFolder::remove_leftovers() const {
   for (const std::string& folder : {path_, path_ + "/checkpoints"}) {
     std::error_code error;
     for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
@@ -93,46 +96,48 @@ void RunFolder::remove_leftovers() {
   }
 }
 
-void RunFolder::settle_config(const RunConfig& config) {
-  const std::string file = path_ + "/config.toml";
-  if (exists(file)) {
-    const std::string before = dump_run_config(comparable(read_run_folder(path_)));
-    const std::string now = dump_run_config(comparable(config));
-    if (before != now) {
-      throw Error(ExitCode::bad_input,
-                  fmt::format("{}: the folder holds another experiment: {}", path_,
-                              first_difference(before, now)),
-                  "choose another folder with -o, or remove this one");
-    }
+// Before config.toml is written: a change is rather noted twice than not at all.
+void RunFolder::note_changes(int64_t step, const std::vector<ConfigChange>& changes) const {
+  const std::string file = path_ + "/changes.jsonl";
+  const std::string now = fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)));
+  std::string lines;
+  for (const auto& [key, before, after] : changes) {
+    log_info("{}: {} until step {}, {} from here on", key, before, step, after);
+    const nlohmann::json line = {
+        {"time", now}, {"step", step}, {"key", key}, {"before", before}, {"now", after}};
+    lines += line.dump() + "\n";
   }
-  write_file(file, dump_run_config(config));
-}
-
-void RunFolder::rewind_metrics(int64_t step) {
-  const std::string file = path_ + "/metrics.jsonl";
-  if (!exists(file)) return;
-  std::ifstream in(file);
-  std::string kept;
-  std::string line;
-  while (std::getline(in, line)) {
-    const auto json = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
-    if (json.is_object() && json.value("step", int64_t{0}) <= step) kept += line + "\n";
-  }
-  write_file(file, kept);
+  if (lines.empty()) return;
+  const int error = append_whole(file, lines);
+  if (error == 0) return;
+  throw Error(ExitCode::io, fmt::format("{}: cannot write: {}", file, std::strerror(error)));
 }
 
 void RunFolder::log(int64_t step, const std::map<std::string, double>& values) {
-  nlohmann::json line = {{"step", step}};
-  for (const auto& [name, value] : values) {
-    if (std::isfinite(value)) {
-      line[name] = value;
-    } else {
-      line[name] = nullptr;
-    }
+  log_->write(path_, step, values);
+}
+
+bool RunFolder::in_place() const {
+  struct stat opened = {};
+  struct stat found = {};
+  if (fstat(lock_.folder, &opened) != 0) return true;
+  if (stat(path_.c_str(), &found) == 0) return same_file(opened, found);
+  return errno != ENOENT && errno != ENOTDIR;  // else writing says what is wrong
+}
+
+void RunFolder::follow() {
+  char place[PATH_MAX] = {};
+  const std::string link = fmt::format("/proc/self/fd/{}", lock_.folder);
+  const ssize_t length = readlink(link.c_str(), place, sizeof(place) - 1);
+  struct stat opened = {};
+  struct stat found = {};
+  if (length <= 0 || fstat(lock_.folder, &opened) != 0 || stat(place, &found) != 0 ||
+      !same_file(opened, found)) {
+    throw Error(ExitCode::io,
+                fmt::format("{}: the run folder was removed while the run was at work", path_),
+                "nothing more can be saved; start again, or bring the folder back and continue");
   }
-  std::ofstream out(path_ + "/metrics.jsonl", std::ios::app);
-  out << line.dump() << '\n';
-  events_->scalars(step, values);
+  path_ = place;
 }
 
 }  // namespace rondo

@@ -10,46 +10,60 @@ namespace rondo {
 namespace {
 
 std::atomic<int> stop_signal{0};
-std::atomic<bool> save_requested{false};
+std::atomic<bool> save_asked{false};
 
 extern "C" void on_stop_signal(int signal) {
-  if (stop_signal.exchange(signal) != 0) _exit(128 + signal);
+  int before = 0;
+  if (stop_signal.compare_exchange_strong(before, signal)) return;
+  // A terminal that goes sends SIGHUP by the kernel and by the shell, systemd right after SIGTERM:
+  // it is no sign of impatience.
+  if (signal == SIGHUP) return;
+  if (before == SIGHUP && stop_signal.compare_exchange_strong(before, signal)) return;
+  _exit(128 + signal);
 }
 
-extern "C" void on_save_signal(int /*signal*/) { save_requested = true; }
+extern "C" void on_save_signal(int /*signal*/) { save_asked = true; }
 
 constexpr size_t kStackBytes = size_t{1} << 16;  // with AMX, registers alone take 11 KB of it
 
-void handle(int signal, void (*handler)(int)) {
+}  // namespace
+
+void StopSignals::handle(int signal, void (*handler)(int)) {
+  struct sigaction before = {};
+  sigaction(signal, nullptr, &before);
+  if (before.sa_handler == SIG_IGN) return;
   struct sigaction action = {};
   action.sa_handler = handler;
   action.sa_flags = SA_RESTART | SA_ONSTACK;
   sigaction(signal, &action, nullptr);
+  actions_before_.emplace_back(signal, before);
 }
-
-}  // namespace
 
 StopSignals::StopSignals() {
   stop_signal = 0;
-  save_requested = false;
+  save_asked = false;
   stack_ = std::make_unique<char[]>(kStackBytes);
   stack_t stack = {};
   stack.ss_sp = stack_.get();
   stack.ss_size = kStackBytes;
-  sigaltstack(&stack, &before_);
-  handle(SIGINT, on_stop_signal);
-  handle(SIGTERM, on_stop_signal);
+  sigaltstack(&stack, &stack_before_);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) handle(signal, on_stop_signal);
   handle(SIGUSR1, on_save_signal);
+  handle(SIGPIPE, SIG_IGN);
+  sigset_t save = {};
+  sigemptyset(&save);
+  sigaddset(&save, SIGUSR1);
+  pthread_sigmask(SIG_UNBLOCK, &save, &mask_before_);
 }
 
 StopSignals::~StopSignals() {
-  handle(SIGINT, SIG_DFL);
-  handle(SIGTERM, SIG_DFL);
-  handle(SIGUSR1, SIG_DFL);
-  sigaltstack(&before_, nullptr);
+  pthread_sigmask(SIG_SETMASK, &mask_before_, nullptr);
+  for (const auto& [signal, action] : actions_before_) sigaction(signal, &action, nullptr);
+  sigaltstack(&stack_before_, nullptr);
 }
 
 int StopSignals::stop_code() const { return stop_signal == 0 ? 0 : 128 + stop_signal; }
-bool StopSignals::take_save_request() { return save_requested.exchange(false); }
+bool StopSignals::save_requested() const { return save_asked; }
+bool StopSignals::take_save_request() { return save_asked.exchange(false); }
 
 }  // namespace rondo

@@ -2,6 +2,7 @@
 // everything besides the weights that must survive a restart.
 #pragma once
 
+#include <functional>
 #include <optional>
 
 #include "rondo/model/network.h"
@@ -9,6 +10,7 @@
 namespace rondo {
 
 using Metrics = std::map<std::string, double>;
+using StopCheck = std::function<bool()>;
 
 class Task {
  public:
@@ -28,13 +30,17 @@ class Task {
   virtual double units_per_batch() const = 0;
   virtual const char* unit() const = 0;
 
+  // Writes into the run's folder what its model needs besides weights and configuration.
+  virtual void keep_files(const std::string& /*run*/) const {}
+
   // Measures the network on validation data; empty when there is none. `selection` is the number
-  // that picks the best model, lower is better.
+  // that picks the best model, lower is better. `stop` (may be empty) is asked between batches;
+  // once it says yes, the evaluation ends there and what it returns means nothing.
   struct Evaluation {
     Metrics metrics;
     double selection = 0;
   };
-  virtual std::optional<Evaluation> evaluate() = 0;
+  virtual std::optional<Evaluation> evaluate(const StopCheck& stop) = 0;
 
   // Further measurements of this step's network, every `probe_every` steps.
   virtual Metrics probe() { return {}; }

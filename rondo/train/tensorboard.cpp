@@ -1,13 +1,16 @@
 // TensorBoard's record and protobuf encoding.
 #include "rondo/train/tensorboard.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstring>
 
+#include "rondo/base/append_file.h"
 #include "rondo/base/error.h"
 
 namespace rondo {
@@ -76,22 +79,31 @@ uint32_t masked_crc32c(const std::string& bytes) {
   return ((crc >> 15) | (crc << 17)) + 0xA282EAD8U;
 }
 
-EventWriter::EventWriter(const std::string& folder) {
+EventWriter::EventWriter(const std::string& folder, int64_t first_step) {
   const auto now = std::chrono::system_clock::now().time_since_epoch();
-  path_ = fmt::format("{}/events.out.tfevents.{}.rondo.{}", folder,
+  // TensorBoard reads files in the order of their names: process numbers are filled up with zeros.
+  path_ = fmt::format("{}/events.out.tfevents.{}.rondo.{:07}", folder,
                       std::chrono::duration_cast<std::chrono::seconds>(now).count(), getpid());
-  file_ = std::fopen(path_.c_str(), "wb");
-  if (file_ == nullptr) {
+  descriptor_ = open(path_.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  if (descriptor_ < 0) {
     throw Error(ExitCode::io, fmt::format("{}: cannot write: {}", path_, std::strerror(errno)));
   }
-  std::string event = event_head(0);
-  put_bytes(event, 3, "brain.Event:2");  // file_version
-  record(event);
+  std::string version = event_head(first_step);
+  put_bytes(version, 3, "brain.Event:2");  // file_version
+  std::string status;
+  put_key(status, 1, kVarint);
+  put_varint(status, 1);  // START
+  std::string start = event_head(first_step);
+  put_bytes(start, 7, status);  // session_log
+  if (const int reason = std::max(record(version), record(start)); reason != 0) {
+    close(descriptor_);
+    throw Error(ExitCode::io, fmt::format("{}: cannot write: {}", path_, std::strerror(reason)));
+  }
 }
 
-EventWriter::~EventWriter() { std::fclose(file_); }
+EventWriter::~EventWriter() { close(descriptor_); }
 
-void EventWriter::scalars(int64_t step, const std::map<std::string, double>& values) {
+int EventWriter::scalars(int64_t step, const std::map<std::string, double>& values) {
   std::string summary;
   for (const auto& [tag, number] : values) {
     std::string value;
@@ -102,18 +114,17 @@ void EventWriter::scalars(int64_t step, const std::map<std::string, double>& val
   }
   std::string event = event_head(step);
   put_bytes(event, 5, summary);
-  record(event);
+  return record(event);
 }
 
-void EventWriter::record(const std::string& event) {
+int EventWriter::record(const std::string& event) {
   std::string length;
   put_raw(length, static_cast<uint64_t>(event.size()));
   std::string out = length;
   put_raw(out, masked_crc32c(length));
   out += event;
   put_raw(out, masked_crc32c(event));
-  // Metrics are a convenience: a full disk must not end a training run here.
-  if (std::fwrite(out.data(), 1, out.size(), file_) == out.size()) std::fflush(file_);
+  return append_whole(descriptor_, out);  // whole: half a record would hide all that follow
 }
 
 }  // namespace rondo

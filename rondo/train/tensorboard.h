@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <cstdio>
 #include <map>
 #include <string>
 
@@ -11,21 +10,23 @@ namespace rondo {
 
 class EventWriter {
  public:
-  // Creates events.out.tfevents.<unix time>.rondo.<pid> in `folder`. Error{io} if it cannot.
-  explicit EventWriter(const std::string& folder);
+  // Creates events.out.tfevents.<unix time>.rondo.<pid> in `folder`. Error{io} if it cannot. What
+  // earlier files of the folder say of `first_step` and later steps is void: TensorBoard drops it.
+  EventWriter(const std::string& folder, int64_t first_step);
   ~EventWriter();
   EventWriter(const EventWriter&) = delete;
   EventWriter& operator=(const EventWriter&) = delete;
 
-  // One event with all scalars of a step; flushed so that a viewer sees it.
-  void scalars(int64_t step, const std::map<std::string, double>& values);
+  // One event with all scalars of a step. Returns 0, or the system's errno: then none of it is in
+  // the file.
+  int scalars(int64_t step, const std::map<std::string, double>& values);
   const std::string& path() const { return path_; }
 
  private:
-  void record(const std::string& event);
+  int record(const std::string& event);
 
   std::string path_;
-  std::FILE* file_ = nullptr;
+  int descriptor_ = -1;
 };
 
 // The checksum TensorBoard expects: CRC-32C, rotated and offset.

@@ -1,25 +1,18 @@
 // The training loop.
 #include "rondo/train/trainer.h"
 
+#include <ATen/Parallel.h>
 #include <fmt/format.h>
-#include <sys/resource.h>
 
-#include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "rondo/base/error.h"
 #include "rondo/base/log.h"
 #include "rondo/base/progress.h"
-#include "rondo/base/random.h"
-#include "rondo/kernels/optimizer.h"
-#include "rondo/nn/allocator.h"
-#include "rondo/nn/gradients.h"
-#include "rondo/nn/kernel_choice.h"
-#include "rondo/nn/precision.h"
-#include "rondo/recurrence/stack.h"
+#include "rondo/train/counters.h"
 #include "rondo/train/optimizer.h"
+#include "rondo/train/step.h"
 #include "rondo/train/stop_signals.h"
 
 namespace rondo {
@@ -27,83 +20,31 @@ namespace {
 
 constexpr int64_t kNonFiniteLimit = 5;
 
-// Counters that survive a restart.
-struct Counters {
-  int64_t step = 0;
-  int64_t skipped = 0;     // steps whose loss was not finite
-  int64_t in_a_row = 0;    // of them, the last ones
-  double best = INFINITY;  // selection of the best model so far
-  int64_t since_best = 0;  // evaluations since then
-  double seconds = 0;      // of training, over all starts
-
-  std::string dump() const {
-    // A best of infinity (no evaluation yet) is left out: JSON has no such number.
-    nlohmann::json json = {{"step", step},
-                           {"skipped", skipped},
-                           {"in_a_row", in_a_row},
-                           {"since_best", since_best},
-                           {"seconds", seconds}};
-    if (std::isfinite(best)) json["best"] = best;
-    return json.dump();
-  }
-  static Counters parse(const std::string& text) {
-    const auto json = nlohmann::json::parse(text);
-    Counters c;
-    c.step = json.at("step");
-    c.skipped = json.at("skipped");
-    c.in_a_row = json.at("in_a_row");
-    c.since_best = json.at("since_best");
-    c.seconds = json.at("seconds");
-    c.best = json.value("best", static_cast<double>(INFINITY));
-    return c;
-  }
-};
-
-// What parts of a network must know of the training around them.
-void prepare_network(Network& network, const TrainConfig& config) {
-  for (const auto& module : network.modules()) {
-    if (auto* stack = dynamic_cast<Stack*>(module.get())) {
-      stack->recompute_every(config.recompute_levels);
+void load_values(const NamedTensors& from, const NamedTensors& to) {
+  const at::NoGradGuard no_grad;
+  for (const auto& [name, tensor] : to) {
+    const auto found = from.find(name);
+    if (found == from.end() || found->second.sizes() != tensor.sizes()) {
+      throw Error(ExitCode::bad_input,
+                  fmt::format("checkpoint: tensor '{}' is missing or has another shape", name),
+                  "the checkpoint belongs to another model");
     }
-    if (auto* norm = dynamic_cast<nn::BatchNorm2d*>(module.get())) {
-      norm->batches_per_step(config.accumulate);
-    }
+    Tensor target = tensor;
+    target.copy_(found->second);
   }
 }
 
-// The running average of the weights as it begins; empty if there is none.
-NamedTensors first_average(const Network& network, const TrainConfig& config) {
-  NamedTensors average;
-  if (config.ema <= 0.0) return average;
-  for (const auto& item : network.named_parameters()) {
-    average[item.key()] = item.value().detach().clone();
-  }
-  return average;
-}
-
-// Sum and count of the losses of one step's batches, their gradients left in the parameters.
-struct StepLoss {
-  double sum = 0;
-  int64_t count = 0;
-};
-
-StepLoss compute_gradients(Task& task, const TrainConfig& config, int64_t number) {
-  at::manual_seed(
-      counter_draw(static_cast<uint64_t>(config.seed), "step", static_cast<uint64_t>(number)));
-  task.network().train();
-  for (const auto& item : task.network().named_parameters()) item.value().mutable_grad() = Tensor();
-  StepLoss total;
-  for (int64_t i = 0; i < config.accumulate; ++i) {
-    const nn::MixedPrecision mixed(config.precision == "bf16");
-    const nn::GradientsInPlace in_place;
-    const LossSum loss = task.next_loss();
-    loss.sum.backward();
-    const double sum = loss.sum.item<double>();
-    if (!std::isfinite(sum)) task.forget_last();  // or its state would poison the batches after it
-    total.sum += sum;
-    total.count += loss.count;
-  }
-  return total;
+// What to do about losses or weights that are not finite, with the flags to do it with.
+std::string divergence_advice(const RunConfig& config, int64_t saved_step) {
+  const double rate = config.schedule.rate;
+  const double clip = config.train.clip;
+  return fmt::format(
+      "{}; give the same command with a lower rate, --set schedule.rate={} (now {}), or clip "
+      "harder, "
+      "--set train.clip={} (now {})",
+      saved_step > 0 ? fmt::format("the checkpoint of step {} is good", saved_step)
+                     : "no checkpoint was written",
+      rate / 2, rate, clip > 0.0 ? clip / 2 : 1.0, clip);
 }
 
 class Trainer {
@@ -123,21 +64,25 @@ class Trainer {
     shown.initial = counters_.step;
     Progress progress("train", config_.train.steps, shown);
     started_ = std::chrono::steady_clock::now();
-    while (counters_.step < config_.train.steps && !out_of_patience()) {
+    bool leaves = false;
+    if (counters_.evaluation_due && is_evaluated(counters_.step)) {
+      save_due_ = true;
+      finish_step();
+      leaves = is_leaving();
+    }
+    while (!leaves && counters_.step < config_.train.steps && !out_of_patience()) {
       step(progress);
-      const bool last = counters_.step == config_.train.steps;
-      const bool enough = evaluate_if_due(last);
-      const int stop = signals_.stop_code();
-      if (last || enough || stop != 0 || signals_.take_save_request() ||
-          counters_.step % config_.train.save_every == 0) {
-        save();
-      }
-      if (stop != 0) {
-        log_info("stopped by a signal at step {}; the same command continues from here",
-                 counters_.step);
-        return stop;
-      }
-      if (enough) break;
+      finish_step();
+      leaves = is_leaving();
+    }
+    if (moved_) throw moved_folder();
+    if (leaves) {
+      const std::string place = saved_step_ == counters_.step ? "from here"
+                                : saved_step_ == 0            ? "from the beginning"
+                                                   : fmt::format("from step {}", saved_step_);
+      log_info("stopped by a signal at step {}; the same command continues {}", counters_.step,
+               place);
+      return signals_.stop_code();
     }
     progress.finish();
     return 0;
@@ -149,39 +94,41 @@ class Trainer {
     return counters_.seconds + std::chrono::duration<double>(now - started_).count();
   }
 
+  // Continues from the newest checkpoint, or begins. The folder is changed only when all of it has
+  // been read.
   void resume() {
     const auto found = folder_.checkpoints().newest();
-    if (!found.has_value()) {
-      folder_.rewind_metrics(0);
-      return;
-    }
-    const Checkpoint& c = found->checkpoint;
-    counters_ = Counters::parse(c.facts.at("counters"));
+    std::vector<ConfigChange> changes;
+    if (found.has_value()) changes = restore(found->checkpoint, found->step);
+    folder_.begin({counters_.step, counters_.evaluation_due}, changes);
+    task_.keep_files(folder_.path());
+    if (found.has_value()) log_info("continuing from step {}", counters_.step);
+  }
+
+  std::vector<ConfigChange> restore(const Checkpoint& c, int64_t step) {
+    const std::string source = folder_.checkpoints().path(step);
+    counters_ = Counters::parse(c.fact("counters"), source);
     load_values(c.below("weight."), named_tensors(task_.network()));
     load_values(c.below("average."), average_);
     optimizer_->load(c.below("moment."));
-    task_.restore(c.facts.at("position"), c.below("carried."));
-    folder_.rewind_metrics(counters_.step);
+    task_.restore(c.fact("position"), c.below("carried."));
+    saved_step_ = counters_.step;
     logged_step_ = counters_.step;
     logged_seconds_ = counters_.seconds;
-    log_info("continuing from step {}", counters_.step);
-  }
-
-  static void load_values(const NamedTensors& from, const NamedTensors& to) {
-    const at::NoGradGuard no_grad;
-    for (const auto& [name, tensor] : to) {
-      const auto found = from.find(name);
-      if (found == from.end() || found->second.sizes() != tensor.sizes()) {
-        throw Error(ExitCode::bad_input,
-                    fmt::format("checkpoint: tensor '{}' is missing or has another shape", name),
-                    "the checkpoint belongs to another model");
-      }
-      Tensor target = tensor;
-      target.copy_(found->second);
-    }
+    const std::string threads = std::to_string(at::get_num_threads());
+    const std::string before = c.fact("threads");
+    if (before.empty() || before == threads) return {};
+    log_warn(
+        "continuing with {} threads where the run had {}: sums are rounded in another order, so "
+        "bits may differ from those of a run that was not stopped",
+        threads, before);
+    return {{"threads", before, threads}};
   }
 
   void save() {
+    signals_.take_save_request();
+    require_finite(named_tensors(task_.network()));
+    require_finite(average_);
     Checkpoint c;
     c.add("weight.", named_tensors(task_.network()));
     c.add("average.", average_);
@@ -191,7 +138,22 @@ class Trainer {
     counters.seconds = seconds();
     c.facts["counters"] = counters.dump();
     c.facts["position"] = task_.position();
+    c.facts["threads"] = std::to_string(at::get_num_threads());
+    look_for_folder();
     folder_.checkpoints().save(counters_.step, c, config_.train.keep);
+    saved_step_ = counters_.step;
+    save_due_ = false;
+  }
+
+  // Weights that are not finite never become so again: what is saved must be good.
+  void require_finite(const NamedTensors& tensors) const {
+    for (const auto& [name, tensor] : tensors) {
+      if (!tensor.is_floating_point() || at::isfinite(tensor).all().item<bool>()) continue;
+      throw Error(ExitCode::diverged,
+                  fmt::format("training diverged: at step {} weights are not finite ('{}')",
+                              counters_.step, name),
+                  divergence_advice(config_, saved_step_));
+    }
   }
 
   // One optimiser step: gradients of `accumulate` batches, scaled to their mean, clipped, applied.
@@ -199,42 +161,17 @@ class Trainer {
     const int64_t number = ++counters_.step;
     const auto [sum, count] = compute_gradients(task_, config_.train, number);
     const double mean = sum / static_cast<double>(std::max<int64_t>(count, 1));
-    const auto [norm, factor] = scale_of_gradients(count);
+    const auto [norm, factor] = scale_of_gradients(task_.network(), config_.train.clip, count);
     const double rate = learning_rate(config_.schedule, number, config_.train.steps);
     if (std::isfinite(mean) && std::isfinite(norm)) {
       counters_.in_a_row = 0;
       optimizer_->step(number, rate, factor);
-      update_average();
+      update_average(average_, task_.network(), config_.train.ema);
     } else {
       skip(mean, norm);
     }
+    counters_.evaluation_due = is_evaluated(number);
     report(progress, mean, norm, rate);
-  }
-
-  // The joint norm of the mean gradient over `count` losses, and what gradients are to be
-  // multiplied with so that they are that mean, clipped.
-  struct GradientScale {
-    double norm = 0;
-    double factor = 1;
-  };
-  GradientScale scale_of_gradients(int64_t count) const {
-    const at::NoGradGuard no_grad;
-    const bool fused = nn::kernels_in_use() == nn::Kernels::fused;
-    std::vector<kernels::Floats> parts;
-    double squares = 0;
-    for (const auto& item : task_.network().named_parameters()) {
-      const Tensor g = item.value().grad();
-      if (!g.defined()) continue;
-      if (fused && g.is_cpu() && g.scalar_type() == at::kFloat && g.is_contiguous()) {
-        parts.push_back({g.data_ptr<float>(), g.numel()});
-      } else {
-        squares += std::pow(g.norm().item<double>(), 2);
-      }
-    }
-    const double mean = 1.0 / static_cast<double>(std::max<int64_t>(count, 1));
-    const double norm = mean * std::sqrt(squares + kernels::sum_of_squares(parts));
-    const bool clipped = config_.train.clip > 0.0 && norm > config_.train.clip;
-    return {norm, clipped ? mean * config_.train.clip / (norm + 1e-6) : mean};
   }
 
   void skip(double mean, double norm) {
@@ -246,16 +183,7 @@ class Trainer {
     throw Error(
         ExitCode::diverged,
         fmt::format("training diverged: {} losses in a row were not finite", kNonFiniteLimit),
-        "the last good checkpoint is kept; lower schedule.rate, or clip harder");
-  }
-
-  void update_average() {
-    if (average_.empty()) return;
-    const at::NoGradGuard no_grad;
-    const double decay = config_.train.ema;
-    for (const auto& item : task_.network().named_parameters()) {
-      average_.at(item.key()).mul_(decay).add_(item.value(), 1.0 - decay);
-    }
+        divergence_advice(config_, saved_step_));
   }
 
   void report(Progress& progress, double loss, double norm, double rate) {
@@ -282,19 +210,47 @@ class Trainer {
     }
     logged_step_ = counters_.step;
     logged_seconds_ = seconds();
+    look_for_folder();
     folder_.log(counters_.step, metrics);
   }
 
-  // Returns whether patience has run out.
-  bool evaluate_if_due(bool last) {
+  bool is_last() const { return counters_.step == config_.train.steps; }
+  bool is_evaluated(int64_t step) const {
     const int64_t every = config_.train.eval_every;
-    if (!last && (every == 0 || counters_.step % every != 0)) return false;
+    return step == config_.train.steps || (every > 0 && step % every == 0);
+  }
+  bool is_leaving() const { return signals_.stop_code() != 0 || moved_; }
+  // In a row of skipped steps the weights may be on their way out: what was saved before is kept,
+  // unless there is no step to come.
+  bool may_save() const { return counters_.in_a_row == 0 || is_last() || out_of_patience(); }
+
+  // What follows a step: evaluation and saving, the latter first when someone is in a hurry.
+  void finish_step() {
+    while (counters_.evaluation_due && !evaluate() && !is_leaving()) save();
+    save_due_ = save_due_ || is_last() || out_of_patience() || is_leaving() ||
+                signals_.save_requested() || counters_.step % config_.train.save_every == 0;
+    if (save_due_ && may_save()) save();
+  }
+
+  // Whether an evaluation should make room: to leave, or to save what no checkpoint holds yet.
+  bool is_wanted() const {
+    return is_leaving() ||
+           (signals_.save_requested() && saved_step_ != counters_.step && may_save());
+  }
+
+  // Returns whether the evaluation came to its end. If not, it stays due.
+  bool evaluate() {
     const AveragedWeights averaged(task_.network(), average_);
     task_.network().eval();
-    const auto evaluation = task_.evaluate();
+    bool broken_off = is_wanted();
+    if (broken_off) return false;
+    const auto evaluation = task_.evaluate([&] { return broken_off = broken_off || is_wanted(); });
+    if (broken_off) return false;
+    counters_.evaluation_due = false;
+    look_for_folder();
     if (!evaluation.has_value()) {
-      if (last) save_best();
-      return false;
+      if (is_last()) save_best();
+      return true;
     }
     folder_.log(counters_.step, evaluation->metrics);
     std::string shown;
@@ -309,15 +265,34 @@ class Trainer {
     } else {
       ++counters_.since_best;
     }
-    return out_of_patience();
+    return true;
   }
 
   void save_best() {
+    require_finite(named_tensors(task_.network()));
     save_model(folder_.best_path(), config_.model, task_.network(), task_.metadata());
   }
 
   bool out_of_patience() const {
     return config_.train.patience > 0 && counters_.since_best >= config_.train.patience;
+  }
+
+  // Before anything is written: a folder that was renamed is followed, and the run ends after this
+  // step, rather than that another folder is begun under the old name.
+  void look_for_folder() {
+    if (folder_.in_place()) return;
+    if (!moved_) opened_as_ = folder_.path();
+    folder_.follow();
+    moved_ = true;
+  }
+
+  Error moved_folder() const {
+    return Error(
+        ExitCode::io,
+        fmt::format("{}: the run folder was moved to {} while the run was at work; stopped "
+                    "at step {}, checkpoint of step {}",
+                    opened_as_, folder_.path(), counters_.step, saved_step_),
+        fmt::format("continue there with -o {}", folder_.path()));
   }
 
   Task& task_;
@@ -330,50 +305,13 @@ class Trainer {
   std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();
   int64_t logged_step_ = 0;
   double logged_seconds_ = 0;
+  int64_t saved_step_ = 0;  // of the newest checkpoint; 0 = none
+  bool save_due_ = false;   // from when it is wanted until it may be done
+  bool moved_ = false;      // the folder was, in mid-run
+  std::string opened_as_;   // its path before
 };
 
 }  // namespace
-
-AveragedWeights::AveragedWeights(Network& network, const NamedTensors& average)
-    : network_(network) {
-  const at::NoGradGuard no_grad;
-  if (average.empty()) return;
-  for (const auto& item : network.named_parameters()) {
-    Tensor value = item.value();
-    kept_[item.key()] = value.detach().clone();
-    value.copy_(average.at(item.key()));
-  }
-}
-
-AveragedWeights::~AveragedWeights() {
-  const at::NoGradGuard no_grad;
-  for (const auto& item : network_.named_parameters()) {
-    const auto found = kept_.find(item.key());
-    if (found == kept_.end()) continue;
-    Tensor value = item.value();
-    value.copy_(found->second);
-  }
-}
-
-DryRun dry_run(Task& task, const RunConfig& config, int64_t steps) {
-  nn::watch_memory();
-  prepare_network(task.network(), config.train);
-  const auto optimizer = make_optimizer(config.optimizer, task.network());
-  const NamedTensors average = first_average(task.network(), config.train);
-  std::vector<double> seconds;
-  for (int64_t number = 1; number <= steps; ++number) {
-    const auto started = std::chrono::steady_clock::now();
-    compute_gradients(task, config.train, number);
-    optimizer->step(number, 0.0);
-    const auto now = std::chrono::steady_clock::now();
-    seconds.push_back(std::chrono::duration<double>(now - started).count());
-  }
-  rusage usage = {};
-  getrusage(RUSAGE_SELF, &usage);
-  // The first step pays for memory that later ones reuse: the fastest is the usual one.
-  return {*std::min_element(seconds.begin(), seconds.end()), int64_t{usage.ru_maxrss} * 1024,
-          static_cast<int64_t>(nn::memory_use().watched)};
-}
 
 int train(Task& task, const RunConfig& config, RunFolder& folder) {
   return Trainer(task, config, folder).run();

@@ -5,12 +5,14 @@
 
 #include "rondo/train/run_folder.h"
 #include "rondo/train/task.h"
+#include "rondo/train/weight_average.h"
 
 namespace rondo {
 
 // Trains `task` in `folder` until the last step, a signal or the end of patience. Returns the exit
-// code: 0, or 130/143 after a saved checkpoint. Error{diverged} after five losses in a row that are
-// not finite.
+// code: 0, or 128 and the signal's number (129, 130, 143) after a saved checkpoint. Error{diverged}
+// after five losses in a row that are not finite, or when weights are not, none of which is saved.
+// Whatever cannot be continued is an Error before anything in the folder is changed.
 int train(Task& task, const RunConfig& config, RunFolder& folder);
 
 // What a run will take, measured by doing a few steps without writing anything.
@@ -20,18 +22,5 @@ struct DryRun {
   int64_t tensor_bytes = 0;  // of tensors at one time; 0 without our allocator
 };
 DryRun dry_run(Task& task, const RunConfig& config, int64_t steps = 3);
-
-// The weights to evaluate or serve with: `network`'s own, or their running average while it lives.
-class AveragedWeights {
- public:
-  AveragedWeights(Network& network, const NamedTensors& average);
-  ~AveragedWeights();
-  AveragedWeights(const AveragedWeights&) = delete;
-  AveragedWeights& operator=(const AveragedWeights&) = delete;
-
- private:
-  Network& network_;
-  NamedTensors kept_;
-};
 
 }  // namespace rondo

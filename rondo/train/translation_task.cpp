@@ -124,7 +124,7 @@ double TranslationTask::units_per_batch() const {
          static_cast<double>(std::max<int64_t>(1, batches_.batches_per_epoch()));
 }
 
-std::optional<Task::Evaluation> TranslationTask::evaluate() {
+std::optional<Task::Evaluation> TranslationTask::evaluate(const StopCheck& stop) {
   if (valid_ == nullptr) return std::nullopt;
   const at::NoGradGuard no_grad;
   PairBatchOptions o = batch_options(config_, tokenizers_);
@@ -136,6 +136,7 @@ std::optional<Task::Evaluation> TranslationTask::evaluate() {
   int64_t tokens = 0;
   while ((config_.train.eval_tokens == 0 || tokens < config_.train.eval_tokens) &&
          batches.next(batch)) {
+    if (stop && stop()) break;
     const PairTensors t(batch);
     State state = model_->encode(t.source, Scope());
     const LossSum sum = model_->loss_of_target(t.target, t.labels, state);

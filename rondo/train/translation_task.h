@@ -3,7 +3,7 @@
 
 #include "rondo/data/pair_batches.h"
 #include "rondo/model/encoder_decoder.h"
-#include "rondo/train/config.h"
+#include "rondo/train/config_trained.h"
 #include "rondo/train/task.h"
 
 namespace rondo {
@@ -32,10 +32,11 @@ class TranslationTask : public Task {
   Network& network() override { return *model_; }
   LossSum next_loss() override;
   void forget_last() override {}  // nothing is carried from batch to batch
+  void keep_files(const std::string& run) const override { keep_tokenizers(run, config_); }
   double units_per_batch() const override;
   const char* unit() const override { return "sentences"; }
   // Mean loss per target token of the validation pairs, without smoothing, and its perplexity.
-  std::optional<Evaluation> evaluate() override;
+  std::optional<Evaluation> evaluate(const StopCheck& stop) override;
 
   std::string position() const override { return batches_.position(); }
   NamedTensors carried() const override { return {}; }

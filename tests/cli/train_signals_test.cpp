@@ -4,23 +4,6 @@
 namespace rondo::testing {
 namespace {
 
-// A run that would go on for hours, saving only when told to.
-const Arguments kEndless = {"--set", "train.steps=100000000", "--set",
-                            "train.save_every=100000000"};
-
-int64_t steps_done(const Trainee& t, const std::string& run) {
-  const auto lines = t.metrics(run);
-  return lines.empty() ? 0 : lines.back().at("step").get<int64_t>();
-}
-
-bool wait_for_steps(const Trainee& t, const std::string& run, int64_t steps) {
-  return wait_until([&] { return steps_done(t, run) >= steps; }, std::to_string(steps) + " steps");
-}
-
-int64_t step_of(const std::string& checkpoint) {
-  return std::stoll(std::filesystem::path(checkpoint).stem().string());
-}
-
 class StoppedTraining : public ::testing::TestWithParam<int> {};
 
 TEST_P(StoppedTraining, SavesItsLastStepAndCanGoOn) {
@@ -43,9 +26,11 @@ TEST_P(StoppedTraining, SavesItsLastStepAndCanGoOn) {
   expect_same_run(t, "run", "whole");
 }
 
-INSTANTIATE_TEST_SUITE_P(By, StoppedTraining, ::testing::Values(SIGTERM, SIGINT),
+INSTANTIATE_TEST_SUITE_P(By, StoppedTraining, ::testing::Values(SIGTERM, SIGINT, SIGHUP),
                          [](const auto& given) {
-                           return given.param == SIGTERM ? "SIGTERM" : "SIGINT";
+                           return given.param == SIGTERM  ? "SIGTERM"
+                                  : given.param == SIGINT ? "SIGINT"
+                                                          : "SIGHUP";
                          });
 
 TEST(AskedToSave, TheRunSavesAndGoesOn) {

@@ -4,14 +4,6 @@
 namespace rondo::testing {
 namespace {
 
-Result in_shell(const std::string& script) { return run_program("/bin/sh", {"-c", script}); }
-
-std::string quoted(const Arguments& words) {
-  std::string line = "'" RONDO_BINARY "'";
-  for (const std::string& word : words) line += " '" + word + "'";
-  return line;
-}
-
 // Like expect_refusal(), where lines of the log come before the message.
 void expect_refusal_after_log(const Result& result, ExitCode code, const std::string& part) {
   EXPECT_EQ(result.code, static_cast<int>(code)) << result.err;

@@ -18,6 +18,15 @@ inline void pause_for(double seconds) {
   std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
 }
 
+inline Result in_shell(const std::string& script) { return run_program("/bin/sh", {"-c", script}); }
+
+// The program with these arguments, as a shell takes them.
+inline std::string quoted(const Arguments& words) {
+  std::string line = "'" RONDO_BINARY "'";
+  for (const std::string& word : words) line += " '" + word + "'";
+  return line;
+}
+
 // Looks again and again; a test failure if it never comes true.
 inline bool wait_until(const std::function<bool()>& condition, const std::string& what) {
   const auto begin = std::chrono::steady_clock::now();
@@ -66,6 +75,11 @@ class Child {
     return ended_;
   }
   void send(int signal) const { kill(pid_, signal); }
+  // Whether it has loaded the engine: it is past its first line and has far to go.
+  bool starts_up() const {
+    return slurp("/proc/" + std::to_string(pid_) + "/maps").find("librondo_engine") !=
+           std::string::npos;
+  }
   // Whether it has a handler of its own for the signal by now.
   bool catches(int signal) const {
     const std::string status = slurp("/proc/" + std::to_string(pid_) + "/status");
@@ -184,6 +198,24 @@ rate = 0.02
 
   TempDir folder_;
 };
+
+// A run that would go on for hours, saving only when told to.
+inline const Arguments kEndless = {"--set", "train.steps=100000000", "--set",
+                                   "train.save_every=100000000"};
+
+// The last step in a run's log.
+inline int64_t steps_done(const Trainee& t, const std::string& run) {
+  const auto lines = t.metrics(run);
+  return lines.empty() ? 0 : lines.back().at("step").get<int64_t>();
+}
+
+inline bool wait_for_steps(const Trainee& t, const std::string& run, int64_t steps) {
+  return wait_until([&] { return steps_done(t, run) >= steps; }, std::to_string(steps) + " steps");
+}
+
+inline int64_t step_of(const std::string& checkpoint) {
+  return std::stoll(std::filesystem::path(checkpoint).stem().string());
+}
 
 // Both runs ended with the same bits: weights, moments, averages, carried state; and place in the
 // data.

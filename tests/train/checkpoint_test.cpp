@@ -113,12 +113,73 @@ TEST(Checkpoints, OtherFilesAreNone) {
   expect_error(ExitCode::io, "nowhere", [] { load_checkpoint("/nowhere/1.safetensors"); });
 }
 
-TEST(Checkpoints, AllDamagedAreNone) {
+TEST(Checkpoints, AllDamagedIsAnErrorWithEachReason) {
   const DamagedFolder f;
   f.replace("");
   testing::spill(f.checkpoints.path(1), "x");
-  EXPECT_FALSE(f.checkpoints.newest().has_value());
+  const Error error = error_of([&] { f.checkpoints.newest(); });
+  EXPECT_EQ(error.code(), ExitCode::bad_input);
+  const std::string said = error.what();
+  EXPECT_NE(said.find("no checkpoint is whole"), std::string::npos) << said;
+  for (const int64_t step : {1, 2}) {
+    EXPECT_NE(said.find(f.checkpoints.path(step) + ": expected"), std::string::npos) << said;
+  }
+}
+
+TEST(Checkpoints, NoneAreNone) {
+  const testing::TempDir folder;
   EXPECT_FALSE(CheckpointFolder("/nowhere").newest().has_value());
+  EXPECT_FALSE(CheckpointFolder(folder.path()).newest().has_value());
+}
+
+// One that cannot be read may be whole: neither is it damaged, nor is an older one to be used.
+TEST(Checkpoints, ThatCannotBeReadAreNotPassedOver) {
+  const DamagedFolder f;
+  const std::string two = f.checkpoints.path(2);
+  std::filesystem::remove(two);
+  std::filesystem::create_symlink(two, two);  // as unreadable for root as for anyone
+  const Error error = error_of([&] { f.checkpoints.newest(); });
+  EXPECT_EQ(error.code(), ExitCode::io) << error.what();
+  EXPECT_NE(std::string(error.what()).find(two + ": cannot open"), std::string::npos)
+      << error.what();
+  // Nor when the newest is damaged and the one before it unreadable.
+  f.checkpoints.save(3, small_checkpoint(3), 10);
+  testing::spill(f.checkpoints.path(3), "x");
+  const Error mixed = error_of([&] { f.checkpoints.newest(); });
+  EXPECT_EQ(mixed.code(), ExitCode::io) << mixed.what();
+  EXPECT_NE(std::string(mixed.what()).find(f.checkpoints.path(3)), std::string::npos);
+}
+
+TEST(Checkpoints, FoldersThatCannotBeReadAreErrors) {
+  const testing::TempDir folder;
+  testing::spill(folder.file("file"), "no folder");
+  std::filesystem::create_symlink("/nowhere/at/all", folder.file("unmounted"));
+  for (const char* name : {"file", "unmounted"}) {
+    const CheckpointFolder checkpoints(folder.file(name));
+    expect_error(ExitCode::io, folder.file(name) + ": cannot read the folder",
+                 [&] { checkpoints.steps(); });
+    expect_error(ExitCode::io, folder.file(name), [&] { checkpoints.newest(); });
+  }
+}
+
+TEST(Checkpoints, PassingOneOverIsSaidInOneLine) {
+  const DamagedFolder f;
+  f.replace(f.whole.substr(0, f.whole.size() - 1));
+  init_log(0);
+  ::testing::internal::CaptureStderr();
+  EXPECT_EQ(f.checkpoints.newest()->step, 1);
+  const std::string said = ::testing::internal::GetCapturedStderr();
+  EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 1) << said;
+  EXPECT_NE(said.find(f.checkpoints.path(2)), std::string::npos) << said;
+  EXPECT_NE(said.find("passed over for the checkpoint of step 1"), std::string::npos) << said;
+}
+
+TEST(Checkpoints, AreNotSavedWhereTheRunFolderIsGone) {
+  const testing::TempDir folder;
+  const CheckpointFolder checkpoints(folder.file("run/checkpoints"));
+  expect_error(ExitCode::io, "cannot make the folder",
+               [&] { checkpoints.save(1, small_checkpoint(1), 1); });
+  EXPECT_FALSE(std::filesystem::exists(folder.file("run")));
 }
 
 TEST(Checkpoints, FilesOfOtherNamesAreNotLookedAt) {

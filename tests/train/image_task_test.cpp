@@ -10,6 +10,7 @@
 namespace rondo {
 namespace {
 
+using test::expect_stops_between_batches;
 using test::ImageShop;
 using test::tiny_image_run;
 using test::tiny_pyramid;
@@ -180,6 +181,14 @@ TEST(ImageTask, ResumesBitForBit) {
   const Checkpoint parts = trained_images(config, shop.run("parts"));
   test::expect_identical_tensors(whole.tensors, parts.tensors);
   EXPECT_EQ(whole.facts.at("position"), parts.facts.at("position"));
+}
+
+TEST(ImageTask, AnEvaluationStopsBetweenBatches) {
+  const ImageShop shop;
+  RunConfig config = tiny_image_run(shop, tiny_vision());
+  config.images.valid = shop.file();
+  ImageTask task(config);
+  expect_stops_between_batches(task);
 }
 
 TEST(ImageTask, BatchNormsForgetABatch) {

@@ -87,7 +87,6 @@ inline Checkpoint trained_images(const RunConfig& config, const std::string& run
   ImageTask task(config);
   RunFolder folder(run, config);
   EXPECT_EQ(train(task, config, folder), 0);
-  keep_class_names(run, task.class_names());
   return newest_checkpoint(run);
 }
 

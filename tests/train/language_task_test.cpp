@@ -110,7 +110,7 @@ TEST(LanguageTask, RefusesWhatDoesNotFit) {
 TEST(LanguageTask, EvaluatesTheValidationDocuments) {
   const Workshop workshop(kManyLengths);
   RunConfig config = tiny_run(workshop);
-  EXPECT_FALSE(LanguageTask(config, workshop.cache()).evaluate().has_value());
+  EXPECT_FALSE(LanguageTask(config, workshop.cache()).evaluate({}).has_value());
   config.data.valid = workshop.texts();
   config.train.eval_tokens = 0;
   LanguageTask task(config, workshop.cache());
@@ -124,7 +124,7 @@ TEST(LanguageTask, EvaluatesTheValidationDocuments) {
       count += 1;
     }
   }
-  const auto evaluation = task.evaluate();
+  const auto evaluation = task.evaluate({});
   ASSERT_TRUE(evaluation.has_value());
   EXPECT_NEAR(evaluation->selection, total / count / M_LN2, 1e-5);
   EXPECT_NEAR(evaluation->metrics.at("valid_bits_per_token"), total / count / M_LN2, 1e-5);

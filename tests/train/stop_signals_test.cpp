@@ -49,5 +49,45 @@ TEST(StopSignals, LeaveMatrixProductsAlone) {
   EXPECT_GT(saves, 0);
 }
 
+// nohup, and background jobs of a shell without job control, begin with signals that are ignored.
+TEST(StopSignals, LeaveIgnoredOnesIgnored) {
+  for (const int signal : {SIGHUP, SIGINT, SIGTERM, SIGUSR1}) {
+    std::signal(signal, SIG_IGN);
+    {
+      StopSignals signals;
+      std::raise(signal);
+      EXPECT_EQ(signals.stop_code(), 0) << signal;
+      EXPECT_FALSE(signals.take_save_request()) << signal;
+    }
+    EXPECT_EQ(std::signal(signal, SIG_DFL), SIG_IGN) << signal;
+  }
+}
+
+TEST(StopSignals, GiveTheExitCode) {
+  for (const int signal : {SIGHUP, SIGINT, SIGTERM}) {
+    const StopSignals signals;
+    EXPECT_EQ(signals.stop_code(), 0);
+    std::raise(signal);
+    EXPECT_EQ(signals.stop_code(), 128 + signal);
+  }
+}
+
+// As the command does while it starts.
+TEST(StopSignals, TakeUpASaveThatWaited) {
+  sigset_t save = {};
+  sigemptyset(&save);
+  sigaddset(&save, SIGUSR1);
+  pthread_sigmask(SIG_BLOCK, &save, nullptr);
+  std::raise(SIGUSR1);
+  {
+    StopSignals signals;
+    EXPECT_TRUE(signals.take_save_request());
+    EXPECT_FALSE(signals.take_save_request());
+  }
+  sigset_t now = {};
+  pthread_sigmask(SIG_UNBLOCK, &save, &now);
+  EXPECT_EQ(sigismember(&now, SIGUSR1), 1) << "as it was before";
+}
+
 }  // namespace
 }  // namespace rondo::test

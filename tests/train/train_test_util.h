@@ -154,9 +154,11 @@ class ScriptedTask : public Task {
 
   std::function<double(int64_t call)> factor;  // of the loss of the call, from 1; NAN spoils it
   std::function<void(int64_t call)> before;    // each batch
-  std::vector<double> selections;              // of the evaluations in turn; empty: none
-  std::vector<int64_t> forgotten;              // calls after which forget_last() came
-  size_t evaluations = 0;
+  std::function<void(int64_t call, int64_t batch)> in_evaluation;  // of three batches each
+  std::vector<double> selections;  // of the evaluations in turn, as far as they end; empty: none
+  std::vector<int64_t> forgotten;  // calls after which forget_last() came
+  size_t evaluations = 0;          // that came to their end
+  int64_t evaluated_batches = 0;
   NamedTensors evaluated;  // the weights of the last evaluation
 
   Network& network() override { return *network_; }
@@ -177,8 +179,13 @@ class ScriptedTask : public Task {
   void forget_last() override { forgotten.push_back(calls_); }
   double units_per_batch() const override { return static_cast<double>(rows_); }
   const char* unit() const override { return "rows"; }
-  std::optional<Evaluation> evaluate() override {
+  std::optional<Evaluation> evaluate(const StopCheck& stop) override {
     if (selections.empty()) return std::nullopt;
+    for (int64_t batch = 1; batch <= 3; ++batch) {
+      if (stop && stop()) return Evaluation{{{"valid", -1.0}}, -1.0};
+      if (in_evaluation) in_evaluation(calls_, batch);
+      ++evaluated_batches;
+    }
     evaluated.clear();
     for (const auto& [name, tensor] : named_tensors(*network_)) {
       evaluated[name] = tensor.detach().clone();
@@ -198,6 +205,19 @@ class ScriptedTask : public Task {
   int64_t rows_;
   int64_t calls_ = 0;
 };
+
+// The task's evaluation asks between batches whether to go on, and ends when told to.
+inline void expect_stops_between_batches(Task& task) {
+  task.network().eval();
+  int64_t asked = 0;
+  const auto whole = task.evaluate([&] { return ++asked == 0; });
+  ASSERT_TRUE(whole.has_value());
+  EXPECT_GT(asked, 2);
+  EXPECT_EQ(task.evaluate({})->selection, whole->selection);
+  asked = 0;
+  task.evaluate([&] { return ++asked == 2; });
+  EXPECT_EQ(asked, 2);
+}
 
 // Tokens with labels, of which some rows score fewer.
 inline NamedTensors labelled_tokens(int64_t rows, int64_t length, int64_t vocabulary) {

@@ -115,6 +115,14 @@ TEST(TranslationTask, ResumesBitByBit) {
   }
 }
 
+TEST(TranslationTask, AnEvaluationStopsBetweenBatches) {
+  const PairWorkshop workshop;
+  RunConfig config = pair_run(workshop);
+  config.pairs.valid = workshop.prefix();
+  TranslationTask task(config, workshop.cache());
+  expect_stops_between_batches(task);
+}
+
 TEST(TranslationTask, Learns) {
   const PairWorkshop workshop;
   RunConfig config = pair_run(workshop, "universal");
@@ -123,11 +131,11 @@ TEST(TranslationTask, Learns) {
   config.train.steps = 150;
   TranslationTask task(config, workshop.cache());
   task.network().eval();
-  const double before = task.evaluate()->selection;
+  const double before = task.evaluate({})->selection;
   RunFolder folder(workshop.run("learns"), config);
   EXPECT_EQ(train(task, config, folder), 0);
   task.network().eval();
-  const auto after = task.evaluate();
+  const auto after = task.evaluate({});
   EXPECT_LT(after->selection, 0.7 * before);
   EXPECT_NEAR(after->metrics.at("valid_perplexity"), std::exp(after->selection), 1e-9);
 }

@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "rondo/base/error.h"
+#include "rondo/base/lost_mapping.h"
 #include "rondo/base/text.h"
 
 namespace rondo {
@@ -286,21 +287,41 @@ MappedFile::MappedFile(const std::string& path) {
     fail_io(path, "map into memory", errno);
   }
   data_ = static_cast<const uint8_t*>(mapping);
+  fd_ = ::fcntl(file.get(), F_DUPFD_CLOEXEC, 0);
+  note_mapping(data_, size_, path);
 }
 
 MappedFile::~MappedFile() {
   if (data_ != nullptr) {
+    forget_mapping(data_);
     ::munmap(const_cast<uint8_t*>(data_), size_);
+  }
+  if (fd_ >= 0) {
+    ::close(fd_);
   }
 }
 
 MappedFile::MappedFile(MappedFile&& other) noexcept
-    : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+    : data_(std::exchange(other.data_, nullptr)),
+      size_(std::exchange(other.size_, 0)),
+      fd_(std::exchange(other.fd_, -1)) {}
 
 MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
   std::swap(data_, other.data_);
   std::swap(size_, other.size_);
+  std::swap(fd_, other.fd_);
   return *this;
+}
+
+void MappedFile::require_whole(const std::string& path) const {
+  struct stat info {};
+  if (fd_ < 0 || ::fstat(fd_, &info) != 0 || static_cast<size_t>(info.st_size) >= size_) {
+    return;
+  }
+  throw Error(ExitCode::io,
+              fmt::format("{}: became shorter while it was in use: expected {} bytes, got {}",
+                          printable(path, PATH_MAX), size_, info.st_size),
+              "does another program write to it?");
 }
 
 bool exists(const std::string& path) {

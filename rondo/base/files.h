@@ -61,8 +61,9 @@ std::string read_text_file(const std::string& path, int64_t max_bytes);
 
 // A read-only mapping of a whole regular file. Nothing is read before it is touched, and pages are
 // shared with every process that maps the same file. The length is that at opening; if another
-// program truncates the file afterwards, touching the lost part kills the process (SIGBUS), which
-// is why Rondo's own writers replace files and never shorten them.
+// program truncates the file afterwards, touching the lost part raises SIGBUS (Rondo's own writers
+// replace files and never shorten them). So long-lived readers call require_whole() first, and the
+// command reports what happens in between (lost_mapping.h).
 class MappedFile {
  public:
   MappedFile() = default;  // as if of an empty file
@@ -76,9 +77,13 @@ class MappedFile {
   const uint8_t* data() const { return data_; }  // null when size() is 0
   size_t size() const { return size_; }
 
+  // Error{io} naming `path` if the file has become shorter since. Costs a system call.
+  void require_whole(const std::string& path) const;
+
  private:
   const uint8_t* data_ = nullptr;
   size_t size_ = 0;
+  int fd_ = -1;  // kept open, to ask for the size
 };
 
 // Whether something (file, directory, device) is there and can be looked up.

@@ -13,8 +13,9 @@ constexpr uint64_t kMaxSafetensorsHeaderBytes = 100'000'000;
 // Images need 4 and batched attention 5; more than 8 is damage. Also bounds each entry's memory.
 constexpr size_t kMaxTensorRank = 8;
 
-// The deepest named model holds some thousand tensors; a million still indexes in under 1 GB.
-constexpr size_t kMaxTensorsPerFile = 1'000'000;
+// The deepest named model holds some thousand tensors, its checkpoints three times as many; so many
+// still index in some 80 MB. Files of more are refused before they are indexed.
+constexpr size_t kMaxTensorsPerFile = 500'000;
 
 // The longest names we write are near 100 bytes. A limit keeps error messages and indices sane.
 constexpr size_t kMaxTensorNameBytes = 4096;

@@ -33,12 +33,15 @@ uint64_t read_length(const uint8_t* bytes) {
   return value;
 }
 
-// Sorts by offset and checks that the entries cover [0, data_size) without gap or overlap.
-void check_tiling(std::vector<TensorEntry>& entries, uint64_t data_size,
-                  const std::string& source) {
+void sort_by_offset(std::vector<TensorEntry>& entries) {
   std::stable_sort(entries.begin(), entries.end(), [](const TensorEntry& a, const TensorEntry& b) {
     return std::tie(a.begin, a.end) < std::tie(b.begin, b.end);
   });
+}
+
+// Checks that the entries, sorted by offset, cover [0, data_size) without gap or overlap.
+void check_tiling(const std::vector<TensorEntry>& entries, uint64_t data_size,
+                  const std::string& source) {
   uint64_t expected = 0;
   for (const TensorEntry& entry : entries) {
     if (entry.begin != expected) {
@@ -58,6 +61,22 @@ void check_tiling(std::vector<TensorEntry>& entries, uint64_t data_size,
     fail_frame(source, fmt::format("expected {} bytes of data after the header, got {}", expected,
                                    data_size));
   }
+}
+
+// The entries' indices sorted by name; two of the same name are refused.
+std::vector<size_t> sort_names(const std::vector<TensorEntry>& entries, const std::string& source) {
+  std::vector<size_t> order(entries.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::sort(order.begin(), order.end(),
+            [&](size_t a, size_t b) { return entries[a].name < entries[b].name; });
+  const auto twice = std::adjacent_find(order.begin(), order.end(), [&](size_t a, size_t b) {
+    return entries[a].name == entries[b].name;
+  });
+  if (twice != order.end()) {
+    throw Error(ExitCode::bad_input, fmt::format("{}: tensor '{}' is given twice", source,
+                                                 printable(entries[*twice].name)));
+  }
+  return order;
 }
 
 }  // namespace
@@ -82,6 +101,8 @@ SafetensorsHeader parse_safetensors_header(const uint8_t* file, uint64_t file_si
   header.data_begin = kLengthBytes + length;
   const auto* text = reinterpret_cast<const char*>(file + kLengthBytes);
   parse_header_json(text, text + length, source_name, header);
+  sort_by_offset(header.entries);
+  header.by_name = sort_names(header.entries, source_name);
   check_tiling(header.entries, file_size - header.data_begin, source_name);
   return header;
 }
@@ -91,20 +112,16 @@ SafetensorsFile SafetensorsFile::open(const std::string& path) {
   result.path_ = path;
   result.file_ = MappedFile(path);
   result.header_ = parse_safetensors_header(result.file_.data(), result.file_.size(), path);
-  const std::vector<TensorEntry>& entries = result.header_.entries;
-  result.by_name_.resize(entries.size());
-  std::iota(result.by_name_.begin(), result.by_name_.end(), size_t{0});
-  std::sort(result.by_name_.begin(), result.by_name_.end(),
-            [&](size_t a, size_t b) { return entries[a].name < entries[b].name; });
   return result;
 }
 
 const TensorEntry* SafetensorsFile::find(std::string_view name) const {
   const std::vector<TensorEntry>& entries = header_.entries;
+  const std::vector<size_t>& order = header_.by_name;
   const auto at = std::lower_bound(
-      by_name_.begin(), by_name_.end(), name,
+      order.begin(), order.end(), name,
       [&](size_t index, std::string_view wanted) { return entries[index].name < wanted; });
-  return at != by_name_.end() && entries[*at].name == name ? &entries[*at] : nullptr;
+  return at != order.end() && entries[*at].name == name ? &entries[*at] : nullptr;
 }
 
 const uint8_t* SafetensorsFile::bytes(const TensorEntry& entry) const {

@@ -37,6 +37,7 @@ struct TensorEntry {
 
 struct SafetensorsHeader {
   std::vector<TensorEntry> entries;  // in file-offset order
+  std::vector<size_t> by_name;       // indices of entries, sorted by name
   std::map<std::string, std::string> metadata;
   uint64_t data_begin = 0;  // where in the file the data section starts
 };
@@ -62,6 +63,9 @@ class SafetensorsFile {
   // check the pointer before using it in place.
   const uint8_t* bytes(const TensorEntry& entry) const;
 
+  // Error{io} if the file has become shorter since it was opened: for those who read for long.
+  void require_whole() const { file_.require_whole(path_); }
+
   const std::map<std::string, std::string>& metadata() const { return header_.metadata; }
   const std::string& path() const { return path_; }
 
@@ -71,7 +75,6 @@ class SafetensorsFile {
   std::string path_;
   MappedFile file_;
   SafetensorsHeader header_;
-  std::vector<size_t> by_name_;  // indices of entries, sorted by name
 };
 
 struct TensorRef {

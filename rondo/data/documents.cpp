@@ -61,6 +61,7 @@ const Documents::Document& Documents::document(int64_t i) const {
 void Documents::read(int64_t doc, int64_t first, int64_t count, int64_t* out) const {
   const int64_t length = document(doc).tokens;
   RONDO_ASSERT(first >= 0 && count >= 0 && first <= length && count <= length - first);
+  file_->require_whole();
   const int64_t start = starts_[static_cast<size_t>(doc)] + first;
   widen_tokens(token_data_, token_type_, start, count, out);
 }

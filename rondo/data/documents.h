@@ -51,7 +51,8 @@ class Documents {
   int64_t total_words() const { return total_words_; }
   const Document& document(int64_t i) const;
 
-  // Tokens [first, first + count) of document `doc`, widened into `out`. They must exist.
+  // Tokens [first, first + count) of document `doc`, widened into `out`. They must exist. Error{io}
+  // if somebody has cut the cache short.
   void read(int64_t doc, int64_t first, int64_t count, int64_t* out) const;
 
   // 16 hex digits over tokens, their division into documents, bytes and words, and the tokenizer;

@@ -178,6 +178,7 @@ void PairBatches::sort_bucket(int64_t length, bool& ascending) {
 }
 
 bool PairBatches::next(PairBatch& out) {
+  corpus_.require_whole();
   if (batch_ == batches_per_epoch()) {
     if (!options_.endless) {
       return false;

@@ -142,6 +142,9 @@ class ParallelCorpus {
 
   const std::string& path() const { return file_->path(); }  // of the cache
 
+  // Error{io} if somebody has cut the cache short: to be called now and then by those who read.
+  void require_whole() const { file_->require_whole(); }
+
  private:
   ParallelCorpus() = default;
   friend struct ParallelCache;  // parallel_cache.h: reads and checks the file

@@ -11,6 +11,7 @@
 #include <map>
 #include <utility>
 
+#include "rondo/data/pair_batches.h"
 #include "tests/data/parallel_test_util.h"
 
 namespace rondo {
@@ -50,6 +51,19 @@ TEST_F(ParallelCacheTest, IsBuiltOnceAndFollowsChanges) {
   make_old();  // another time, the same content
   EXPECT_FALSE(opening_rebuilds());
   EXPECT_EQ(std::distance(fs::directory_iterator(options_.cache_folder), {}), 1);
+}
+
+TEST_F(ParallelCacheTest, CutShortMeanwhileIsAnError) {
+  put(made_up_text(30, 1), made_up_text(30, 1));
+  const ParallelCorpus corpus = open();
+  PairBatches batches(corpus, {});
+  PairBatch batch;
+  EXPECT_TRUE(batches.next(batch));
+  fs::resize_file(corpus.path(), 64);
+  const Error error = testing::error_of([&] { batches.next(batch); });
+  EXPECT_EQ(error.code(), ExitCode::io);
+  EXPECT_NE(error.message().find("became shorter while it was in use"), std::string::npos)
+      << error.what();
 }
 
 TEST_F(ParallelCacheTest, OptionsAndTokenizersHaveTheirOwnCaches) {

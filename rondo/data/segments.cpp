@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "rondo/base/error.h"
+#include "rondo/base/memory_limit.h"
 #include "rondo/base/random.h"
 #include "rondo/base/text.h"
 #include "rondo/data/data_position.h"
@@ -17,7 +18,6 @@ namespace rondo {
 namespace {
 
 constexpr const char* kPositionFormat = "rondo segments 1";
-constexpr int64_t kMaxBatchTokens = int64_t{1} << 32;  // rows * length; more is a slip
 
 // What a position must agree with.
 nlohmann::json segments_read(const Documents& documents, const SegmentOptions& options) {
@@ -34,7 +34,10 @@ nlohmann::json segments_read(const Documents& documents, const SegmentOptions& o
 SegmentReader::SegmentReader(const Documents& documents, const SegmentOptions& options)
     : documents_(documents), options_(options) {
   RONDO_ASSERT(options.rows >= 1 && options.length >= 1);
-  RONDO_ASSERT(options.rows <= kMaxBatchTokens / options.length);
+  require_memory(saturating_product(options.rows, options.length, 2 * sizeof(int64_t)),
+                 fmt::format("a batch of {} rows of {} tokens", with_commas(options.rows),
+                             with_commas(options.length)),
+                 "choose fewer rows (train.batch) or a shorter segment (model.time.segment)");
   bool any = false;
   for (int64_t i = 0; i < documents_.count() && !any; ++i) {
     any = documents_.document(i).tokens > 1;

@@ -38,7 +38,8 @@ struct SegmentOptions {
 // over fewer documents than rows, rows read documents of later epochs. Not thread-safe.
 class SegmentReader {
  public:
-  // `documents` must outlive the reader. Error{bad_input} if no document has two tokens.
+  // `documents` must outlive the reader. Error{bad_input} if no document has two tokens,
+  // or a batch would not fit into memory.
   SegmentReader(const Documents& documents, const SegmentOptions& options);
 
   // The next batch, into buffers that are used again. False, and `out` untouched, when a finite

@@ -12,12 +12,13 @@
 
 #include "rondo/base/error.h"
 #include "rondo/base/log.h"
+#include "rondo/base/memory_limit.h"
 #include "rondo/base/random.h"
+#include "rondo/base/text.h"
 
 namespace rondo {
 namespace {
 
-constexpr int64_t kMaxBatchFloats = int64_t{1} << 32;
 constexpr int64_t kMaxReplacements = 100;
 
 // Signals are for the thread that waits in next(), whose handlers and system calls expect them.
@@ -46,7 +47,11 @@ ImageLoader::Workshop::Workshop(const ImageSet& images, const AugmentConfig& aug
       augmenter_(augment, options.side),
       slots_(static_cast<size_t>(options.ahead)) {
   RONDO_ASSERT(options.rows >= 1 && options.ahead >= 1 && options.threads >= 0);
-  RONDO_ASSERT(options.rows <= kMaxBatchFloats / (3 * options.side * options.side));
+  const int64_t pixels = saturating_product(options.side, options.side, 3 * sizeof(float));
+  require_memory(saturating_product(pixels, options.rows, options.ahead),
+                 fmt::format("{} batches of {} images of {} x {} pixels, made ahead", options.ahead,
+                             with_commas(options.rows), options.side, options.side),
+                 "choose a smaller batch (train.batch) or smaller images (model.image)");
   if (images.count() == 0) {
     throw Error(ExitCode::bad_input, "the set of images is empty", "give one with images");
   }

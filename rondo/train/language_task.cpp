@@ -5,6 +5,8 @@
 
 #include "rondo/base/error.h"
 #include "rondo/base/log.h"
+#include "rondo/base/memory_limit.h"
+#include "rondo/base/text.h"
 #include "rondo/train/start.h"
 
 namespace rondo {
@@ -46,6 +48,12 @@ SegmentOptions training_segments(const RunConfig& config, const Tokenizer& token
   o.length = language_config(config).time.segment;
   o.seed = static_cast<uint64_t>(config.train.seed);
   o.padding = tokenizer.marks().padding;
+  const int64_t width = language_config(config).width;
+  require_memory(
+      saturating_product(saturating_product(o.rows, o.length), width, sizeof(float)),
+      fmt::format("train.batch: {} rows of {} tokens (model.time.segment) of width {}",
+                  with_commas(o.rows), with_commas(o.length), width),
+      "choose a smaller train.batch; train.accumulate makes large steps of small batches");
   return o;
 }
 

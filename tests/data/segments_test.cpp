@@ -352,6 +352,31 @@ TEST(Segments, NothingToPredictIsAnError) {
   EXPECT_EQ(error.code(), ExitCode::bad_input);
 }
 
+TEST(Segments, BatchesBeyondMemoryAreAnError) {
+  const Corpus corpus(kLengths, 10);
+  SegmentOptions options;
+  options.rows = int64_t{1} << 40;
+  for (const int64_t length : {int64_t{1} << 20, INT64_MAX / 4}) {  // the second one overflows
+    options.length = length;
+    const Error error = error_of([&] { SegmentReader(corpus.documents(), options); });
+    EXPECT_EQ(error.code(), ExitCode::bad_input);
+    EXPECT_NE(error.message().find("a batch of 1,099,511,627,776 rows"), std::string::npos)
+        << error.what();
+  }
+}
+
+TEST(Segments, CacheCutShortMeanwhileIsAnError) {
+  const Corpus corpus(kLengths, 11);
+  SegmentReader reader(corpus.documents(), {});
+  SegmentBatch batch;
+  EXPECT_TRUE(reader.next(batch));
+  std::filesystem::resize_file(corpus.documents().path(), 64);
+  const Error error = error_of([&] { reader.next(batch); });
+  EXPECT_EQ(error.code(), ExitCode::io);
+  EXPECT_NE(error.message().find("became shorter while it was in use"), std::string::npos)
+      << error.what();
+}
+
 TEST(Segments, PositionIsSmall) {
   const Corpus corpus(kLengths, 9);
   SegmentOptions options;

@@ -199,7 +199,10 @@ class ParallelBuilder {
       }
       std::vector<int32_t>& tokens = is_source ? pair.source_tokens : pair.target_tokens;
       tokens = is_source ? own.source->encode(pair.source) : own.target->encode(pair.target);
-      RONDO_ASSERT(!tokens.empty());
+      if (tokens.empty()) {  // a tokenizer of somebody else's making may drop what it does not know
+        pair.fate = RawPair::Fate::empty;
+        return;
+      }
       over = over || tokens.size() > most;
       tokens.resize(std::min(tokens.size(), most));
     }

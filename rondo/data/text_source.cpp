@@ -177,7 +177,19 @@ TextReader::~TextReader() = default;
 TextReader::TextReader(TextReader&& other) noexcept = default;
 TextReader& TextReader::operator=(TextReader&& other) noexcept = default;
 
-size_t TextReader::read(char* out, size_t size) { return size == 0 ? 0 : stream_->read(out, size); }
+size_t TextReader::read(char* out, size_t size) {
+  const size_t got = size == 0 ? 0 : stream_->read(out, size);
+  produced_ += static_cast<int64_t>(got);
+  if (produced_ > kMinBombBytes && produced_ / kMaxExpansion > consumed()) {
+    throw Error(ExitCode::bad_input,
+                fmt::format("{}: expands to more than {} times its size ({} from {} so far): "
+                            "refused as a decompression bomb",
+                            printable(path_, PATH_MAX), kMaxExpansion, human_bytes(produced_),
+                            human_bytes(consumed())),
+                "if it is really that repetitive, decompress it first and give the plain file");
+  }
+  return got;
+}
 
 int64_t TextReader::consumed() const { return stream_->consumed(); }
 

@@ -15,6 +15,11 @@ constexpr int64_t kMaxListBytes = int64_t{256} << 20;  // of a .list file
 constexpr int64_t kMaxSourceBytes = int64_t{1} << 30;  // of text held in memory at once
 constexpr int kMaxZstdWindowLog = 27;                  // 128 MiB, zstd's own default limit
 
+// Text shrinks to a third or a tenth. What has become so much, and so many times as much as the
+// compressed bytes read for it, is a decompression bomb.
+constexpr int64_t kMinBombBytes = int64_t{32} << 20;
+constexpr int64_t kMaxExpansion = 200;
+
 // The files that `path` stands for, in order:
 //   a folder       every regular file below it, sorted by path (bytewise); names that begin with a
 //                  dot are skipped, symbolic links are followed, a folder within itself is not
@@ -28,7 +33,7 @@ std::vector<std::string> list_sources(const std::string& path);
 // The text of one file as a stream. A name that ends in .gz or .zst is decompressed (all members
 // or frames, one after the other); any other is read as it is. No more than a window of it is in
 // memory. Error{io} from the system; Error{bad_input} naming the file if compressed data are cut
-// short or damaged.
+// short, damaged, or expand beyond kMaxExpansion.
 class TextReader {
  public:
   explicit TextReader(const std::string& path);
@@ -47,6 +52,7 @@ class TextReader {
  private:
   std::string path_;
   std::unique_ptr<Stream> stream_;
+  int64_t produced_ = 0;  // bytes given by read()
 };
 
 // All of one file's text. Error{bad_input} if that is more than `max_bytes`, however small the

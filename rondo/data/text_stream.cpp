@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <climits>
+#include <new>
 
 #include "rondo/base/error.h"
 #include "rondo/base/text.h"
@@ -33,7 +34,9 @@ class GzipStream : public TextReader::Stream {
  public:
   explicit GzipStream(const std::string& path) : Stream(path), input_(kInputBlockBytes) {
     constexpr int kGzipOnly = 16 + MAX_WBITS;
-    RONDO_ASSERT(::inflateInit2(&zlib_, kGzipOnly) == Z_OK);
+    if (::inflateInit2(&zlib_, kGzipOnly) != Z_OK) {
+      throw std::bad_alloc();  // the only way it can fail
+    }
   }
   ~GzipStream() override { ::inflateEnd(&zlib_); }
 

@@ -202,8 +202,10 @@ class SentencePieceTokenizer : public Tokenizer {
 
   std::vector<int32_t> encode_word(std::string_view text) const {
     std::vector<int> ids;
-    const bool encoded = pieces_->encode(text, ids);
-    RONDO_ASSERT(encoded);
+    if (!pieces_->encode(text, ids)) {
+      fail_model(path_,
+                 fmt::format("the SentencePiece model cannot encode '{}'", printable(text, 40)));
+    }
     std::vector<int32_t> tokens;
     for (size_t i = 0; i < ids.size(); ++i) {
       if (is_spelt_space(ids, i)) {

@@ -195,6 +195,29 @@ TEST_F(TextSource, BoundsWhatItHolds) {
   EXPECT_EQ(error_of([&] { read_source(path, 4'999'999); }).code(), ExitCode::bad_input);
 }
 
+// Small files that would become anything are refused after 32 MiB; what is merely repetitive, or
+// small, is read.
+TEST_F(TextSource, BombsAreRefused) {
+  constexpr size_t kMiB = size_t{1} << 20;
+  const std::string spaces(40 * kMiB, ' ');
+  for (const std::string& path : {put("a.gz", gzip(spaces)), put("b.zst", zstd(spaces))}) {
+    const Error error = error_of([&] { read_source(path); });
+    EXPECT_EQ(error.code(), ExitCode::bad_input);
+    EXPECT_NE(error.message().find("expands to more than 200 times its size"), std::string::npos)
+        << error.what();
+    EXPECT_NE(error.advice().find("decompress it first"), std::string::npos) << error.what();
+  }
+  const std::string short_of_it = spaces.substr(0, 32 * kMiB);
+  EXPECT_EQ(read_source(put("c.gz", gzip(short_of_it))), short_of_it);
+  // Each 4 KiB block of text is there eight times over: some 25 times smaller compressed.
+  std::string text;
+  for (uint64_t i = 0; text.size() < 40 * kMiB; ++i) {
+    const std::string block = random_bytes(4096, i, "etaoin shrdlu");
+    for (int times = 0; times < 8; ++times) text += block;
+  }
+  EXPECT_EQ(read_source(put("d.zst", zstd(text))), text);
+}
+
 TEST_F(TextSource, SystemErrorsAreIo) {
   EXPECT_EQ(error_of([&] { TextReader reader(folder_.file("none")); }).code(), ExitCode::io);
   EXPECT_EQ(error_of([&] { read_source(folder_.path()); }).code(), ExitCode::io);

@@ -8,6 +8,7 @@
 
 #include "cli/usage.h"
 #include "cli/verbs.h"
+#include "rondo/base/memory_limit.h"
 #include "rondo/base/text.h"
 #include "rondo/image/sources.h"
 
@@ -24,7 +25,7 @@ void add_check(CLI::App* data) {
   CLI::App* verb = data->add_subcommand("check", "decode every image and list the broken ones");
   verb->add_option("images", options->spec, kSpecHelp)->required();
   verb->add_option("--threads", options->threads, "CPU threads; 0 = one per core")
-      ->check(whole_number(0, 4096));
+      ->check(whole_number(0, kMaxThreads));
   verb->add_flag("--json", options->json, "print JSON");
   verb->callback([options] { run_data_check(*options); });
 }

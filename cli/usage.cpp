@@ -5,6 +5,7 @@
 
 #include <charconv>
 
+#include "rondo/base/memory_limit.h"
 #include "rondo/base/text.h"
 
 namespace rondo::cli {
@@ -92,7 +93,7 @@ void add_kernels(CLI::App* verb, std::string& kernels) {
 
 void add_computing(CLI::App* verb, ComputeOptions& how) {
   verb->add_option("--threads", how.threads, "CPU threads; 0 = one per core")
-      ->check(whole_number(0, 4096));
+      ->check(whole_number(0, kMaxThreads));
   add_kernels(verb, how.kernels);
 }
 

@@ -10,6 +10,9 @@
 namespace rondo {
 namespace {
 
+// Attention compares all of them with all others: this is far beyond any memory already.
+constexpr int64_t kMaxImageTokens = 1 << 20;
+
 class Checker {
  public:
   explicit Checker(std::string name) : name_(std::move(name)) {}
@@ -30,6 +33,29 @@ class Checker {
       return std::any_of(row.begin(), row.end(), [](int64_t g) { return g != 1; });
     });
     require(!sliced, fmt::format("model.depth.recursive.groups: {}", why), "leave groups out here");
+  }
+
+  // Before anything is counted through by levels.
+  void levels_bounded(const DepthConfig& depth, int64_t stages) const {
+    int64_t levels = depth.scheme == "recursive" ? 0 : depth.levels;
+    for (int64_t s = 0; s < stages && depth.scheme == "recursive"; ++s) {
+      levels += depth.recursive.blocks_of(s) * depth.recursive.loops_of(s);
+      require(levels <= kMaxLevels,
+              fmt::format("model.depth.recursive: blocks times loops of all stages: expected at "
+                          "most {} levels, got {}",
+                          kMaxLevels, levels),
+              "choose fewer blocks or loops");
+    }
+    require(levels <= kMaxLevels,
+            fmt::format("model.depth.levels: expected at most {}, got {}", kMaxLevels, levels),
+            "choose fewer levels");
+  }
+
+  void tokens_bounded(int64_t side) const {
+    require(side * side <= kMaxImageTokens,
+            fmt::format("model.image: expected an image of at most {} tokens, got {} x {}",
+                        kMaxImageTokens, side, side),
+            "choose a smaller image or larger patches");
   }
 
   void groups_divide(int64_t tokens, int64_t groups, const std::string& place) const {
@@ -68,8 +94,9 @@ class Checker {
             "model.positions: universal levels add their own position code",
             "set model.positions = \"none\"");
     mixed_depth(c.mixed_depth, c.depth);
-    if (c.depth.scheme != "recursive") return;
     const int64_t side = c.image / c.patch;
+    tokens_bounded(side);
+    if (c.depth.scheme != "recursive") return;
     const int64_t tokens = side * side + (c.pool == "class" ? 1 : 0);
     for (int64_t loop = 0; loop < c.depth.recursive.loops_of(0); ++loop) {
       groups_divide(tokens, c.depth.recursive.groups_of(0, loop), "model.depth.recursive.groups");
@@ -104,6 +131,7 @@ class Checker {
               fmt::format("model.image: expected at least the patch {}, got {}", c.patch, c.image),
               "choose another image size or patch");
     }
+    tokens_bounded(first_side(c));
     if (c.depth.scheme == "recursive") stage_groups(c);
   }
 
@@ -138,8 +166,13 @@ class Checker {
             "only recursive blocks can be played once or several times");
   }
 
+  // Of the map of tokens that the first stage reads.
+  static int64_t first_side(const PyramidConfig& c) {
+    return c.stem == "convolutions" ? c.image / 8 : (c.image - c.patch) / c.stride + 1;
+  }
+
   void stage_groups(const PyramidConfig& c) const {
-    int64_t side = c.stem == "convolutions" ? c.image / 8 : (c.image - c.patch) / c.stride + 1;
+    int64_t side = first_side(c);
     for (int64_t s = 0; s < c.stages(); ++s) {
       const int64_t tokens = side * side + (c.class_token ? 1 : 0);
       for (int64_t loop = 0; loop < c.depth.recursive.loops_of(s); ++loop) {
@@ -154,6 +187,12 @@ class Checker {
   std::string name_;
 };
 
+template <class Config>
+int64_t stages_of(const Config& /*config*/) {
+  return 1;
+}
+int64_t stages_of(const PyramidConfig& config) { return config.stages(); }
+
 }  // namespace
 
 void check_model_config(const ModelConfig& config, const std::string& name) {
@@ -166,6 +205,7 @@ void check_model_config(const ModelConfig& config, const std::string& name) {
   std::visit(
       [&](const auto& network) {
         check_lists(network.depth);
+        checker.levels_bounded(network.depth, stages_of(network));
         checker.check(network);
       },
       config.network);

@@ -10,6 +10,10 @@
 
 namespace rondo {
 
+// Levels of a stack, and of all stages of a pyramid together. The deepest published model has a
+// thousand; more than ten times as many is a slip, or a file that claims what it does not hold.
+constexpr int64_t kMaxLevels = 10000;
+
 // RingFormer's level signals, with the ablations of its Table 4.
 struct RingConfig {
   int64_t rank = 0;
@@ -25,8 +29,8 @@ struct RingConfig {
 
 template <class V>
 void describe(V& v, RingConfig& c) {
-  v.field("rank", c.rank, "rank of a level's signals; 0 = width / rank_divisor", at_least(0));
-  v.field("rank_divisor", c.rank_divisor, "rank = width / this, rounded down", at_least(1));
+  v.field("rank", c.rank, "rank of a level's signals; 0 = width / rank_divisor", between(0, 65536));
+  v.field("rank_divisor", c.rank_divisor, "rank = width / this, rounded down", between(1, 65536));
   v.field("full_rank", c.full_rank, "one full matrix per signal instead of two thin ones");
   v.field("attention", c.attention, "where signals join queries, keys and values",
           one_of({"after", "before", "none"}));
@@ -63,8 +67,8 @@ struct RecursiveConfig {
 
 template <class V>
 void describe(V& v, RecursiveConfig& c) {
-  v.field("blocks", c.blocks, "distinct blocks, per stage", at_least(1));
-  v.field("loops", c.loops, "times each block is played, per stage", at_least(1));
+  v.field("blocks", c.blocks, "distinct blocks, per stage", between(1, kMaxLevels));
+  v.field("loops", c.loops, "times each block is played, per stage", between(1, kMaxLevels));
   v.field("order", c.order, "internal: each block repeats; external: the whole list repeats",
           one_of({"internal", "external"}));
   v.field("residual", c.residual, "learnable residual coefficients on which branches",
@@ -72,7 +76,8 @@ void describe(V& v, RecursiveConfig& c) {
   v.field("projection", c.projection,
           "hidden ratio of the non-linear projection after every loop; 0 = none", between(0, 64));
   v.field("groups", c.groups,
-          "slices that attend among themselves, [[loop 1, loop 2], ...] by stage", at_least(1));
+          "slices that attend among themselves, [[loop 1, loop 2], ...] by stage",
+          between(1, 1 << 20));
   v.field("permutation", c.permutation,
           "permute tokens before later sliced loops, and invert after",
           one_of({"P", "P+I", "P+I-L"}));
@@ -92,7 +97,7 @@ void describe(V& v, DepthConfig& c) {
   v.field("scheme", c.scheme, "how levels share weights",
           one_of({"vanilla", "universal", "one-wide", "ring", "recursive"}));
   v.field("levels", c.levels, "number of levels L (recursive: blocks and loops count instead)",
-          between(1, 100000));
+          between(1, kMaxLevels));
   v.section("ring", c.ring, "scheme ring: level signals");
   v.section("recursive", c.recursive, "scheme recursive: blocks, loops, slices");
 }

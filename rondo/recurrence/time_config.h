@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "rondo/base/config.h"
+#include "rondo/recurrence/depth_config.h"
 
 namespace rondo {
 
@@ -43,14 +43,15 @@ template <class V>
 void describe(V& v, TimeConfig& c) {
   v.field("kind", c.kind, "what a level sees of the past; none = every earlier token",
           one_of({"none", "window", "block-recurrent", "feedback", "memorizing"}));
-  v.field("window", c.window, "W: tokens seen back, and the block of the recurrence", at_least(1));
-  v.field("segment", c.segment, "N: tokens per training segment", at_least(1));
+  v.field("window", c.window, "W: tokens seen back, and the block of the recurrence",
+          between(1, 1 << 24));
+  v.field("segment", c.segment, "N: tokens per training segment", between(1, 1 << 24));
   v.field("attend_self", c.attend_self, "a token also sees itself");
   v.field("mask_empty_cache", c.mask_empty_cache,
           "hide the empty cache at a document's start instead of attending to zeros");
-  v.field("states", c.states, "S: recurrent state vectors", at_least(1));
+  v.field("states", c.states, "S: recurrent state vectors", between(1, 1 << 20));
   v.field("recurrent_layers", c.recurrent_layers, "layers with recurrence, counted from 1",
-          at_least(1));
+          between(1, kMaxLevels));
   v.field("gate", c.gate, "gate of the state", one_of({"fixed", "lstm"}));
   v.field("configuration", c.configuration, "where the state is gated",
           one_of({"dual", "single", "skip"}));
@@ -60,9 +61,9 @@ void describe(V& v, TimeConfig& c) {
           "initial gate biases: normal(0, 0.1), or the 0 and 1 that the paper warns of",
           one_of({"normal", "zero", "one"}));
   v.field("memory_layer", c.memory_layer, "memorizing: the layer with the memory, from 1",
-          at_least(1));
-  v.field("memory_size", c.memory_size, "memorizing: pairs kept per head", at_least(1));
-  v.field("neighbours", c.neighbours, "memorizing: pairs retrieved per query", at_least(1));
+          between(1, kMaxLevels));
+  v.field("memory_size", c.memory_size, "memorizing: pairs kept per head", between(1, 1 << 30));
+  v.field("neighbours", c.neighbours, "memorizing: pairs retrieved per query", between(1, 1 << 20));
 }
 
 }  // namespace rondo

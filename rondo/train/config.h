@@ -52,7 +52,7 @@ void describe(V& v, TrainConfig& c) {
   v.field("ema", c.ema, "decay of an average of the weights that is evaluated; 0 = none",
           between(0, 0.999999));
   v.field("seed", c.seed, "of weights, data order, dropout", at_least(0));
-  v.field("threads", c.threads, "CPU threads; 0 = one per core", between(0, 4096));
+  v.field("threads", c.threads, "CPU threads; 0 = one per core", between(0, kMaxThreads));
   v.field("log_every", c.log_every, "steps between lines of metrics.jsonl", at_least(1));
   v.field("eval_every", c.eval_every, "steps between evaluations; 0 = only at the end",
           at_least(0));

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "rondo/base/config.h"
+#include "rondo/base/memory_limit.h"
 
 namespace rondo {
 
@@ -82,7 +83,7 @@ void describe(V& v, ImageDataConfig& c) {
   v.field("test", c.test, "images for 'rondo eval'");
   v.field("strict", c.strict, "stop at an image that cannot be read instead of passing it over");
   v.field("threads", c.threads, "threads that decode and augment ahead; 0 = one per core",
-          between(0, 4096));
+          between(0, kMaxThreads));
 }
 
 // A teacher whose answers are learned besides or instead of the labels.

@@ -124,6 +124,7 @@ ModelConfig with_loops(ModelConfig config, int64_t loops, const std::string& giv
     }
   };
   std::visit(change, config.network);
+  check_model_config(config, fmt::format("{} with --loops {}", given, loops));
   return config;
 }
 

@@ -26,6 +26,16 @@ const BadModel kBadModels[] = {
      "model.image: expected a multiple of 8"},
     {"PyramidImageBelowThePatch", "[model]\nkind = 'pyramid'\nstem = 'patch'\nimage = 8\n",
      "model.image: expected at least the patch 16, got 8"},
+    {"MoreTokensThanAnybodyAttendsTo", "[model]\nkind = 'vision'\nimage = 65536\npatch = 1\n",
+     "model.image: expected an image of at most 1048576 tokens, got 65536 x 65536"},
+    {"MoreTokensOfAPyramid", "[model]\nkind = 'pyramid'\nimage = 65536\n",
+     "model.image: expected an image of at most 1048576 tokens, got 8192 x 8192"},
+    {"TooManyLevels", "[model]\nkind = 'vision'\n[model.depth]\nlevels = 10001\n",
+     "model.depth.levels: expected a whole number between 1 and 10000, got 10001"},
+    {"TooManyBlocksAndLoops",
+     "[model]\nkind = 'pyramid'\n[model.depth]\nscheme = 'recursive'\n[model.depth.recursive]\n"
+     "blocks = [100, 100]\nloops = [50, 50, 51]\n",
+     "blocks times loops of all stages: expected at most 10000 levels, got 15100"},
     {"GroupsDoNotDivideTokens",
      "[model]\nkind = 'vision'\n[model.depth]\nscheme = 'recursive'\n[model.depth.recursive]\n"
      "groups = [[4]]\n",

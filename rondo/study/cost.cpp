@@ -2,7 +2,9 @@
 #include "rondo/study/cost.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
+#include <utility>
 
 #include "rondo/base/text.h"
 #include "rondo/recurrence/stack.h"
@@ -62,32 +64,45 @@ class Meter : public Observer {
   double elements_ = 0;
 };
 
-// How often the levels of `plan` play entry `index` of `bank`.
-int64_t times_played(const DepthPlan& plan, const std::string& bank, int64_t index) {
-  int64_t times = 0;
-  for (const Level& level : plan.levels) {
-    const bool plays =
-        (bank == "mixing" && level.mixing == index) || (bank == "cross" && level.cross == index) ||
-        (bank == "feed_forward" && level.feed_forward == index) ||
-        (bank == "signal" && level.signal == index) ||
-        (bank == "residual" && level.residual == index) ||
-        (bank == "projection" && level.projection == index) ||
-        (bank == "norm" && (level.mixing_norm == index || level.cross_norm == index ||
-                            level.feed_forward_norm == index));
-    times += plays ? 1 : 0;
+// How often the levels of a plan play each entry of each bank; one pass over the levels.
+class TimesPlayed {
+ public:
+  explicit TimesPlayed(const DepthPlan& plan) {
+    for (const Level& level : plan.levels) {
+      count("mixing", level.mixing);
+      count("cross", level.cross);
+      count("feed_forward", level.feed_forward);
+      count("signal", level.signal);
+      count("residual", level.residual);
+      count("projection", level.projection);
+      for (const int64_t norm :
+           std::set<int64_t>{level.mixing_norm, level.cross_norm, level.feed_forward_norm}) {
+        count("norm", norm);  // one that serves several sub-layers of a level counts once
+      }
+    }
   }
-  return times;
-}
+  int64_t of(const std::string& bank, int64_t index) const {
+    const auto found = times_.find({bank, index});
+    return found == times_.end() ? 0 : found->second;
+  }
+
+ private:
+  void count(const char* bank, int64_t index) {
+    if (index != kNone) ++times_[{bank, index}];
+  }
+  std::map<std::pair<std::string, int64_t>, int64_t> times_;
+};
 
 // Adds what is in stacks to `shared` and `per_level`.
 void count_sharing(const Network& network, std::map<std::string, CostPart>& parts, Cost& cost) {
   for (const auto& module : network.named_modules("", /*include_self=*/false)) {
     const auto* stack = dynamic_cast<const Stack*>(module.value().get());
     if (stack == nullptr) continue;
+    const TimesPlayed times(stack->plan());
     for (const auto& item : stack->named_parameters()) {
       const std::vector<std::string> pieces = split(item.key(), '.');
       const int64_t count = item.value().numel();
-      if (times_played(stack->plan(), pieces[0], std::stoll(pieces[1])) > 1) {
+      if (times.of(pieces[0], std::stoll(pieces[1])) > 1) {
         cost.shared += count;
         parts[part_of(module.key() + "." + item.key())].shared += count;
       } else {

@@ -30,7 +30,7 @@ constexpr float kHeadEpsilon = 1e-6F;  // as WindowAttention::normalise
 }  // namespace
 
 StepLoop::StepLoop(std::shared_ptr<const StepWeights> weights, int threads)
-    : weights_(std::move(weights)), team_(threads), choice_(threads) {
+    : weights_(std::move(weights)), team_(threads), choice_(team_.size()) {
   const LanguageModelConfig& c = weights_->config();
   const int64_t inner = c.heads * c.head_width;
   int64_t hidden = c.hidden;

@@ -2,6 +2,7 @@
 #include "rondo/kernels/team.h"
 
 #include <algorithm>
+#include <exception>
 
 namespace rondo::kernels {
 namespace {
@@ -31,8 +32,11 @@ bool spin_until(int looks, const Condition& condition) {
 }  // namespace
 
 Team::Team(int threads) {
-  for (int member = 1; member < threads; ++member) {
-    threads_.emplace_back([this, member] { serve(member); });
+  try {
+    for (int member = 1; member < threads; ++member) {
+      threads_.emplace_back([this, member] { serve(member); });
+    }
+  } catch (const std::exception&) {  // no more threads to be had: a smaller team does it too
   }
 }
 

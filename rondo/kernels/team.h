@@ -16,7 +16,8 @@ namespace rondo::kernels {
 
 class Team {
  public:
-  // Starts threads - 1 threads; the caller of run() is the other one.
+  // Starts threads - 1 threads, or as many as the system gives; the caller of run() is the other
+  // one.
   explicit Team(int threads);
   ~Team();
   Team(const Team&) = delete;

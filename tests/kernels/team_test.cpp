@@ -2,11 +2,32 @@
 #include "rondo/kernels/team.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
+#include <atomic>
 #include <chrono>
+#include <cstdlib>
+#include <fstream>
 
 namespace rondo::test {
 namespace {
+
+// Room for two stacks or so, in a process of its own: the team is as large as it can be, and works.
+TEST(TeamWork, WithoutRoomForThreadsItIsSmaller) {
+  EXPECT_EXIT(
+      {
+        int64_t pages = 0;
+        std::ifstream("/proc/self/statm") >> pages;
+        const auto bytes = static_cast<rlim_t>(pages * 4096 + (int64_t{24} << 20));
+        const struct rlimit limit = {bytes, bytes};
+        setrlimit(RLIMIT_AS, &limit);
+        kernels::Team team(64);
+        std::atomic<int> worked{0};
+        team.run(64, [&](int) { ++worked; });
+        std::_Exit(team.size() < 64 && worked == team.size() ? 0 : 1);
+      },
+      ::testing::ExitedWithCode(0), "");
+}
 
 // Every member writes its number, meets, and adds up what all wrote; many times over, with ever
 // other numbers of members.

@@ -2,13 +2,16 @@
 #include "cli/engine_loader.h"
 
 #include <dlfcn.h>
+#include <malloc.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <climits>
 #include <cstdlib>
 #include <filesystem>
 
 #include "rondo/base/error.h"
+#include "rondo/base/memory_limit.h"
 
 namespace rondo::cli {
 namespace {
@@ -50,6 +53,23 @@ void prepare_environment() {
 #endif
 }
 
+// OpenBLAS maps a buffer per thread as it is loaded and, without the room for it, tries for ever.
+// Under ulimit -v or -d it starts with as many threads as fit; if not even one does, Error.
+void keep_within_limits() {
+  const char* given = std::getenv("OMP_NUM_THREADS");
+  const int64_t asked = given != nullptr ? std::atoll(given) : 0;
+  const int64_t wanted = asked > 0 ? std::min(asked, usable_cores()) : usable_cores();
+  const int64_t fitting = std::max<int64_t>(1, threads_with_room(wanted));
+  require_engine_room(fitting);
+#if defined(__GLIBC__)
+  // Not 64 MiB of addresses for each thread that allocates.
+  if (!named_limits().empty()) mallopt(M_ARENA_MAX, 1);
+#endif
+  if (fitting < wanted) {
+    setenv("OMP_NUM_THREADS", std::to_string(fitting).c_str(), /*overwrite=*/1);
+  }
+}
+
 // Empty libraries in place of those that libtorch names but never calls (tools/stand_ins.py): a
 // name that is there already is not looked for. One that cannot be opened is left to the real
 // library.
@@ -62,6 +82,7 @@ void open_stand_ins() {
 }
 
 void* load_engine() {
+  keep_within_limits();
   prepare_environment();
   open_stand_ins();
   const std::string path = program_folder() + "/librondo_engine.so";

@@ -1,5 +1,5 @@
 // The command `rondo`: reads the command line, runs one verb, turns errors into one message and the
-// right exit code. The only place that catches.
+// right exit code.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -9,6 +9,8 @@
 #include <cstdlib>
 #include <cstring>
 #include <exception>
+#include <new>
+#include <stdexcept>
 #include <system_error>
 
 #include "cli/bench_verbs.h"
@@ -21,6 +23,8 @@
 #include "cli/usage.h"
 #include "cli/verbs.h"
 #include "rondo/base/log.h"
+#include "rondo/base/lost_mapping.h"
+#include "rondo/base/memory_limit.h"
 #include "rondo/base/version.h"
 
 namespace rondo::cli {
@@ -178,9 +182,14 @@ int run(int argc, char** argv) {
 // defect of ours, of which the first line says what and the rest is a trace.
 int report_unexpected(const std::exception& error) {
   const std::string text = error.what();
+  const size_t asked = text.find("you tried to allocate");  // libtorch's own allocator
   if (dynamic_cast<const std::bad_alloc*>(&error) != nullptr ||
-      text.find("can't allocate memory") != std::string::npos) {
-    fmt::print(stderr, "rondo: out of memory\n  choose a smaller model, batch or sequence\n");
+      dynamic_cast<const std::length_error*>(&error) != nullptr || asked != std::string::npos ||
+      text.find("Storage size calculation overflowed") != std::string::npos) {
+    const std::string bytes =
+        asked == std::string::npos ? "" : ": " + text.substr(asked, text.find('.', asked) - asked);
+    fmt::print(stderr, "rondo: out of memory{}{}\n  choose a smaller model, batch or sequence\n",
+               bytes, named_limits());
   } else {
     fmt::print(stderr, "rondo: internal error: {}\n  please report it with the command you ran\n",
                text.substr(0, text.find('\n')));
@@ -198,9 +207,10 @@ void settle_signals() {
   pthread_sigmask(SIG_BLOCK, &save, nullptr);
 }
 
-int run_and_report(int argc, char** argv) {
+// One message for the exception that is being handled, and its exit code.
+int report_exception() {
   try {
-    return run(argc, argv);
+    throw;
   } catch (const Error& error) {
     fmt::print(stderr, "rondo: {}\n", error.what());
     return static_cast<int>(error.code());
@@ -212,11 +222,28 @@ int run_and_report(int argc, char** argv) {
   }
 }
 
+int run_and_report(int argc, char** argv) {
+  try {
+    return run(argc, argv);
+  } catch (const std::exception&) {
+    return report_exception();
+  }
+}
+
+// Where nothing can catch, as within a parallel region of a kernel that finds no memory: the same
+// message and exit code.
+[[noreturn]] void report_uncaught() {
+  if (!std::current_exception()) std::abort();
+  std::_Exit(report_exception());
+}
+
 }  // namespace
 }  // namespace rondo::cli
 
 int main(int argc, char** argv) {
   rondo::cli::settle_signals();
+  std::set_terminate(&rondo::cli::report_uncaught);
+  rondo::report_lost_mappings();
   const int code = rondo::cli::run_and_report(argc, argv);
 #if defined(RONDO_SANITIZED)
   return code;  // what was not freed is looked for when the program ends in the usual way

@@ -6,7 +6,9 @@
 #include "cli/engine/session.h"
 #include "cli/verbs.h"
 #include "rondo/base/error.h"
+#include "rondo/base/limits.h"
 #include "rondo/base/log.h"
+#include "rondo/base/memory_limit.h"
 #include "rondo/base/text.h"
 #include "rondo/nn/precision.h"
 #include "rondo/study/cost.h"
@@ -37,6 +39,19 @@ std::unique_ptr<Task> make_task(const RunConfig& config, const std::string& cach
   return std::make_unique<ImageTask>(config);
 }
 
+// A checkpoint holds of every weight its moments and average too, and what is carried: what could
+// not be written is not begun.
+void check_tensors(Task& task) {
+  const auto weights = static_cast<int64_t>(task.network().named_parameters().size());
+  const int64_t most = static_cast<int64_t>(kMaxTensorsPerFile) / 5;
+  if (weights <= most) return;
+  throw Error(ExitCode::bad_input,
+              fmt::format("the network has {} weight tensors: expected at most {}, so that a "
+                          "checkpoint fits into one file",
+                          with_commas(weights), with_commas(most)),
+              "choose fewer levels (model.depth.levels)");
+}
+
 std::string duration(double seconds) {
   if (seconds < 120) return fmt::format("{:.0f} s", seconds);
   if (seconds < 7200) return fmt::format("{:.0f} min", seconds / 60);
@@ -64,6 +79,8 @@ void say_dry_run(const RunConfig& config, Task& task) {
 void rondo_engine_train(const rondo::cli::TrainOptions& options) {
   using namespace rondo;
   const RunConfig config = cli::experiment(options);
+  check_threads(config.train.threads, "train.threads");
+  check_threads(config.images.threads, "data.threads");
   cli::start_engine({config.train.threads, options.kernels});
   const std::string cache = cli::cache_folder(options.cache);
   if (options.dry_run) {
@@ -73,6 +90,7 @@ void rondo_engine_train(const rondo::cli::TrainOptions& options) {
   const std::string stem = std::filesystem::path(options.config).stem().string();
   // First the task: what is wrong with data or model leaves no folder behind.
   const auto task = cli::make_task(config, cache);
+  cli::check_tensors(*task);
   RunFolder folder(options.run.empty() ? "runs/" + stem : options.run, config);
   *options.exit_code = train(*task, config, folder);
   if (*options.exit_code == 0) fmt::print("{}\n", folder.path());

@@ -2,15 +2,18 @@
 #include "rondo/nn/allocator.h"
 
 #include <c10/core/CPUAllocator.h>
+#include <fmt/format.h>
 #include <pthread.h>
 #include <sys/mman.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstdlib>
-#include <cstring>
 #include <memory>
 #include <vector>
+
+#include "rondo/base/error.h"
+#include "rondo/base/memory_limit.h"
+#include "rondo/base/text.h"
 
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer)
@@ -30,6 +33,10 @@ constexpr size_t kHugePage = size_t{2} << 20;
 constexpr size_t kSmallLimit = size_t{64} << 10;
 constexpr size_t kSmallKept = size_t{256} << 10;  // free bytes of one small size; 16 MiB in all
 constexpr size_t kRegion = size_t{1} << 30;
+// Under ulimit -v or -d: regions of this size, and so much is left to others, some of whom (oneDNN,
+// OpenBLAS) do not take it well if there is nothing.
+constexpr size_t kSmallRegion = size_t{32} << 20;
+constexpr size_t kLeftToOthers = size_t{64} << 20;
 constexpr size_t kBoundSlack = size_t{64} << 20;
 constexpr size_t kLargest = size_t{1} << 47;  // beyond any address
 
@@ -57,15 +64,21 @@ size_t large_size(size_t bytes) {
   return round_up(bytes, step) + kPage;
 }
 
+bool under_limits() {
+  static const bool limited = !named_limits().empty();
+  return limited;
+}
+
 // Address space aligned to huge pages; pages come when they are touched.
 char* map_region(size_t size) {
+  const size_t spare = kHugePage + (under_limits() ? kLeftToOthers : 0);
   void* found =
-      mmap(nullptr, size + kHugePage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+      mmap(nullptr, size + spare, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (found == MAP_FAILED) return nullptr;
   char* const begin = static_cast<char*>(found);
   const size_t skip = (kHugePage - reinterpret_cast<uintptr_t>(begin) % kHugePage) % kHugePage;
   if (skip > 0) munmap(begin, skip);
-  munmap(begin + skip + size, kHugePage - skip);
+  munmap(begin + skip + size, spare - skip);
   madvise(begin + skip, size, MADV_HUGEPAGE);  // refused where there are none: small pages then
   return begin + skip;
 }
@@ -199,7 +212,7 @@ void CachingMemory::release_large(Block* block) {
 
 bool CachingMemory::add_region(size_t size) {
   const size_t least = round_up(size, kHugePage);
-  size_t whole = std::max(least, kRegion);
+  size_t whole = std::max(least, under_limits() ? kSmallRegion : kRegion);
   char* start = map_region(whole);
   if (start == nullptr) {
     drop_all();
@@ -325,12 +338,21 @@ class TensorAllocator : public c10::Allocator {
     const c10::Device cpu(c10::DeviceType::CPU);
     if (bytes == 0) return {nullptr, nullptr, &release_tensor, cpu};
     void* data = tensor_memory->allocate(bytes);
-    // cli/main.cpp knows libtorch's own message by these words.
-    TORCH_CHECK(data != nullptr, "rondo's allocator: can't allocate memory: you tried to allocate ",
-                bytes, " bytes. Error code ", ENOMEM, " (", std::strerror(ENOMEM), ")");
+    if (data == nullptr) refuse(bytes);
     return {data, data, &release_tensor, cpu};
   }
   c10::DeleterFnPtr raw_deleter() const override { return &release_tensor; }
+
+ private:
+  [[noreturn]] static void refuse(size_t bytes) {
+    throw Error(
+        ExitCode::failure,
+        fmt::format("out of memory: a tensor of {} bytes ({}) cannot be had beside the {} "
+                    "in use{}",
+                    bytes, human_bytes(static_cast<int64_t>(bytes)),
+                    human_bytes(static_cast<int64_t>(tensor_memory->use().in_use)), named_limits()),
+        "choose a smaller model, batch or sequence");
+  }
 };
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <spawn.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 
 #include <algorithm>
@@ -24,6 +25,8 @@ struct Result {
   std::string out;
   std::string err;
   double seconds = 0;
+  double cpu_seconds = 0;
+  int64_t peak_bytes = 0;  // the most memory it held at one time
 
   nlohmann::json json() const { return nlohmann::json::parse(out); }
 };
@@ -51,10 +54,14 @@ inline Result run_program(const std::string& program, const Arguments& arguments
     throw std::runtime_error("cannot run " + program);
   }
   int status = 0;
-  waitpid(child, &status, 0);
+  struct rusage use {};
+  wait4(child, &status, 0, &use);
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
   posix_spawn_file_actions_destroy(&files);
   result.seconds = took.count();
+  result.cpu_seconds = double(use.ru_utime.tv_sec + use.ru_stime.tv_sec) +
+                       1e-6 * double(use.ru_utime.tv_usec + use.ru_stime.tv_usec);
+  result.peak_bytes = int64_t{use.ru_maxrss} * 1024;
   result.code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
   result.out = slurp(folder.file("out"));
   result.err = slurp(folder.file("err"));

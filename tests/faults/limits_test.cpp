@@ -1,0 +1,254 @@
+// Limits and memory: sizes that no machine has, memory that the shell does not give, files that
+// claim what they do not hold, decompression bombs, files cut short while they are read. Each is
+// one message and the right exit code, soon and without taking the machine's memory; never a
+// signal, never a wait without end.
+#include "tests/cli/pictures.h"
+#include "tests/cli/training.h"
+#include "tests/data/data_test_util.h"
+
+namespace rondo::testing {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int64_t kMiB = int64_t{1} << 20;
+#ifdef NDEBUG
+constexpr double kSoon = 1.0;  // seconds
+#else
+constexpr double kSoon = 4.0;
+#endif
+
+// The command under limits of the shell ("ulimit -v 400000"); 124 if it has not ended after 30 s.
+Result under(const std::string& limits, const Arguments& arguments) {
+  std::string line = limits + "; exec timeout 30 '" RONDO_BINARY "'";
+  for (const std::string& argument : arguments) line += " '" + argument + "'";
+  return run_program("/bin/sh", {"-c", line});
+}
+
+// Refused as expect_refusal() has it, in less than a second of processor time (release builds) more
+// than `usual`, and with at most 64 MiB and the file's size more.
+void expect_cheap_refusal(const Result& result, const std::string& part, const Result& usual,
+                          int64_t file_bytes) {
+  expect_refusal(result, ExitCode::bad_input, part);
+  EXPECT_LT(result.cpu_seconds, usual.cpu_seconds + kSoon);
+  EXPECT_LT(result.peak_bytes, usual.peak_bytes + file_bytes + 64 * kMiB);
+}
+
+// ---- sizes from a configuration
+
+TEST(LimitsOfConfiguration, BatchOfLongSegments) {
+  const Trainee t;
+  const Result result = rondo(
+      t.command("run", {"--set", "train.batch=1048576", "--set", "model.time.segment=65536"}));
+  expect_refusal(result, ExitCode::bad_input, "train.batch: 1,048,576 rows of 65,536 tokens");
+  EXPECT_TRUE(contains(result.err, "needs 4 TiB of memory")) << result.err;
+  EXPECT_FALSE(fs::exists(t.file("run")));
+}
+
+TEST(LimitsOfConfiguration, BatchOfLargeImages) {
+  const Pictures p;
+  const Result result =
+      rondo(p.command("run", {"--set", "train.batch=1048576", "--set", "model.image=4096"}));
+  expect_refusal(result, ExitCode::bad_input, "1,048,576 images of 4096 x 4096 pixels");
+  EXPECT_TRUE(contains(result.err, "needs 576 TiB of memory")) << result.err;
+  EXPECT_FALSE(fs::exists(p.file("run")));
+}
+
+// Every single size within its bounds, their product beyond any memory: the bytes are told.
+TEST(LimitsOfConfiguration, WeightsBeyondMemory) {
+  const Trainee t;
+  const Result result =
+      rondo(t.command("run", {"--set", "model.width=65536", "--set", "model.hidden=1048576"}));
+  expect_refusal(result, ExitCode::failure, "out of memory: a tensor of 274877906944 bytes");
+}
+
+TEST(LimitsOfConfiguration, Levels) {
+  const Arguments lm = {"info", "brt/slide-12l", "--set"};
+  const auto with = [&](const std::string& assignment) {
+    Arguments words = lm;
+    words.push_back(assignment);
+    return rondo(words);
+  };
+  expect_refusal(with("model.depth.levels=100000"), ExitCode::bad_input,
+                 "model.depth.levels: expected a whole number between 1 and 10000, got 100000");
+  expect_refusal(rondo({"info", "sret/t", "--set", "model.depth.recursive.blocks=[5000,5000,5000]",
+                        "--set", "model.depth.recursive.loops=[3000]"}),
+                 ExitCode::bad_input, "expected at most 10000 levels, got 15000000");
+  expect_refusal(with("model.time.window=9000000000000000000"), ExitCode::bad_input,
+                 "model.time.window");
+}
+
+TEST(LimitsOfConfiguration, Threads) {
+  const Trainee t;
+  expect_refusal(rondo(t.command("run", {"--set", "train.threads=4096"})), ExitCode::bad_input,
+                 "train.threads");
+  if (std::thread::hardware_concurrency() <= 128) {
+    expect_refusal(rondo(t.command("run", {"--set", "train.threads=1000"})), ExitCode::bad_input,
+                   "train.threads: expected at most");
+  }
+  EXPECT_FALSE(fs::exists(t.file("run")));
+}
+
+// ---- memory that the shell does not give
+
+TEST(LimitsOfShell, TooLittleMemoryForTheEngineIsNamed) {
+  for (const char* limit : {"ulimit -v 250000", "ulimit -v 400000", "ulimit -v 550000",
+                            "ulimit -d 50000", "ulimit -d 250000"}) {
+    const Result result = under(limit, {"info", "sret/t"});
+    expect_refusal(result, ExitCode::failure, std::string(limit).substr(0, 9) + ": the limit is");
+    EXPECT_TRUE(contains(result.err, "needs")) << result.err;
+  }
+}
+
+// Whatever the limit, training ends by itself: it works, or says which limit is in the way.
+TEST(LimitsOfShell, TrainingWorksOrNamesTheLimit) {
+  const Trainee t;
+  int worked = 0;
+  for (const int64_t mib : {600, 760, 900, 1200, 3000}) {
+    const std::string limit = "ulimit -v " + std::to_string(mib * 1024);
+    const std::string run = "run" + std::to_string(mib);
+    const Result result = under(limit, t.command(run, {"--set", "train.steps=4"}));
+    worked += result.code == 0 ? 1 : 0;
+    if (result.code != 0) expect_refusal(result, ExitCode::failure, "ulimit -v");
+  }
+  EXPECT_GE(worked, 2);
+}
+
+TEST(LimitsOfShell, WithLessRoomFewerThreads) {
+  const Result result = under("ulimit -v 700000", {"info", "sret/t"});
+  EXPECT_EQ(result.code, 0) << result.err;
+}
+
+TEST(LimitsOfShell, ThreadsThatCannotBeStarted) {
+  const Trainee t;  // stacks of 2 GB each
+  const Result result =
+      under("ulimit -s 2000000; ulimit -v 2500000", t.command("run", {"--set", "train.threads=3"}));
+  expect_refusal(result, ExitCode::failure, "cannot start 3 threads");
+}
+
+// A tensor that is within the machine's memory but not within the limit.
+TEST(LimitsOfShell, TensorBeyondTheLimit) {
+  const Trainee t;
+  const Result result =
+      under("ulimit -v 1000000",
+            t.command("run", {"--set", "model.hidden=1048576", "--set", "model.width=256"}));
+  expect_refusal(result, ExitCode::failure, "out of memory: a tensor of 1073741824 bytes");
+  EXPECT_TRUE(contains(result.err, "ulimit -v: 977 MiB")) << result.err;
+}
+
+// ---- files that claim what they do not hold
+
+class LimitsOfFiles : public ::testing::Test {
+ protected:
+  std::string model(const std::string& sizes, const std::string& depth) const {
+    const std::string path = folder_.file("claims.safetensors");
+    const std::vector<float> weights(64, 0.5F);
+    write_safetensors(path, {{"embedding.weight", DType::f32, {4, 16}, weights.data()}},
+                      {{"rondo.config", "[model]\nkind = \"language-model\"\n" + sizes +
+                                            "\n[model.depth]\n" + depth + "\n"}});
+    return path;
+  }
+  std::string put(const std::string& name, const std::string& bytes) const {
+    fs::create_directories(fs::path(folder_.file(name)).parent_path());
+    spill(folder_.file(name), bytes);
+    return folder_.file(name);
+  }
+  const Result& usual() const {
+    static const Result result = rondo_ok({"info", "sret/t"});
+    return result;
+  }
+
+  TempDir folder_;
+};
+
+TEST_F(LimitsOfFiles, LevelsAndWidths) {
+  const auto check = [&](const std::string& sizes, const std::string& depth,
+                         const std::string& part) {
+    const std::string path = model(sizes, depth);
+    expect_cheap_refusal(rondo({"info", path}), part, usual(), 0);
+    expect_cheap_refusal(rondo({"generate", path, "-n", "1"}), part, usual(), 0);
+  };
+  check("", "levels = 100000", "between 1 and 10000, got 100000");
+  check("vocabulary = 1\nwidth = 1\nhidden = 1", "levels = 9999",
+        "claims at least 9999 levels or blocks with tensors of their own, but the file holds 1");
+  check("width = 65536\nhidden = 1048576", "levels = 1",
+        "claims at least 137455992832 weights, but the file holds 256 bytes of data");
+  check("vocabulary = 16777216\nwidth = 16\nhidden = 1", "scheme = \"universal\"", "weights");
+}
+
+TEST_F(LimitsOfFiles, MillionsOfEmptyTensors) {
+  std::string header = "{";
+  for (int i = 0; i < 1'000'000; ++i) {
+    header +=
+        "\"t" + std::to_string(i) + "\":{\"dtype\":\"F32\",\"shape\":[0],\"data_offsets\":[0,0]},";
+  }
+  header.back() = '}';
+  std::string bytes(8, '\0');
+  for (size_t i = 0; i < 8; ++i) bytes[i] = static_cast<char>(header.size() >> (8 * i));
+  const std::string path = put("empty.safetensors", bytes + header);
+  expect_cheap_refusal(rondo({"info", path}), "expected at most 500,000 tensors", usual(),
+                       static_cast<int64_t>(bytes.size() + header.size()));
+}
+
+TEST_F(LimitsOfFiles, CompressedTextsThatExpandWithoutEnd) {
+  const Trainee t;
+  const Result plain = rondo_ok(t.command("plain", {"--set", "train.steps=1"}));
+  const std::string zeros(200 * size_t{kMiB}, ' ');
+  const std::string refused = "expands to more than 200 times its size";
+  for (const std::string& path :
+       {put("bomb.txt.gz", gzip(zeros)), put("bomb.txt.zst", zstd(zeros))}) {
+    const auto size = static_cast<int64_t>(fs::file_size(path));
+    expect_cheap_refusal(rondo(t.command("run", {"--set", "data.train=" + path})), refused, plain,
+                         size);
+    expect_cheap_refusal(
+        rondo({"tokenizer", "train", path, "-o", folder_.file("m"), "--vocab", "300"}), refused,
+        plain, size);
+    expect_cheap_refusal(rondo({"score", path, path}), refused, plain, size);
+  }
+  EXPECT_FALSE(fs::exists(t.file("run")));
+}
+
+TEST_F(LimitsOfFiles, CompressedImagesThatExpandWithoutEnd) {
+  const std::string path = put("bomb.tgz", gzip(std::string(200 * size_t{kMiB}, '\0')));
+  expect_cheap_refusal(rondo({"data", "check", path}), "expands to more than 200 times its size",
+                       usual(), static_cast<int64_t>(fs::file_size(path)));
+}
+
+// ---- files cut short while they are read
+
+TEST(LimitsOfMappings, CacheCutShortWhileTraining) {
+  const Trainee t;
+  Child child(t.command("run", {"--set", "train.steps=1000000"}));
+  ASSERT_TRUE(wait_until([&] { return t.metrics("run").size() > 3 || child.ended(); }, "steps"));
+  ASSERT_FALSE(child.ended()) << child.err();
+  for (const auto& entry : fs::directory_iterator(t.file("cache"))) {
+    fs::resize_file(entry.path(), 100);
+  }
+  EXPECT_EQ(child.wait(), static_cast<int>(ExitCode::io)) << child.err();
+  EXPECT_TRUE(contains(child.err(), "became shorter while it was in use")) << child.err();
+}
+
+// ---- counting
+
+// Four times the levels take about four times as long, not sixteen times.
+TEST(LimitsOfInfo, TimeIsLinearInLevels) {
+  const auto seconds = [](const std::string& scheme, int64_t levels) {
+    double least = 1e9;
+    for (int i = 0; i < 2; ++i) {
+      const Result result = rondo_ok(
+          {"info", "brt/slide-12l", "--set", "model.depth.scheme=" + scheme, "--set",
+           "model.depth.levels=" + std::to_string(levels), "--set", "model.time.window=512"});
+      least = std::min(least, result.cpu_seconds);
+    }
+    return least;
+  };
+  for (const char* scheme : {"vanilla", "ring"}) {
+    const double start = seconds(scheme, 1);
+    const double few = seconds(scheme, 2000) - start;
+    const double many = seconds(scheme, 8000) - start;
+    EXPECT_LT(many, 8 * few) << scheme;
+  }
+}
+
+}  // namespace
+}  // namespace rondo::testing

@@ -30,10 +30,11 @@ void add_bench_verbs(CLI::App& app) {
   CLI::App* verb = app.add_subcommand(
       "bench", "how fast this machine trains and runs networks, and how near its limits");
   verb->add_option("names", o.names, "cases to measure (see --list); default: a quick selection");
-  verb->add_flag("--all", o.all, "measure every case");
+  verb->add_flag("--all", o.all, "measure every case but step-time, which takes long");
   verb->add_flag("--list", o.list, "list the cases");
   verb->add_option("--data", o.data,
                    "instead: does the data of this training configuration keep up with its model?");
+  verb->add_flag("--mini", o.mini, "with --data: the small size of the recipe");
   verb->add_option("--set", o.set, "with --data: change a key, for example data.train=FOLDER")
       ->take_all()
       ->expected(1);

@@ -4,6 +4,7 @@
 #include "cli/verbs.h"
 #include "rondo/base/error.h"
 #include "rondo/base/text.h"
+#include "rondo/config/paper_table.h"
 #include "rondo/image/contact_sheet.h"
 #include "rondo/image/pipeline.h"
 #include "rondo/train/config.h"
@@ -19,9 +20,8 @@ struct SideOfImages {
 };
 
 RunConfig image_experiment(const DataPreviewOptions& options) {
-  ConfigTable table = ConfigTable::from_file(options.config);
-  for (const std::string& assignment : options.set) table.set(assignment);
-  RunConfig config = read_run_config(table);
+  RunConfig config =
+      find_experiment({options.config, options.mini, options.folders, options.set}).config;
   if (std::string(config.model.task()) != "image") {
     throw Error(ExitCode::bad_input,
                 fmt::format("{}: expected an experiment on images, got a model of kind {}",

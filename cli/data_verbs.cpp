@@ -35,7 +35,11 @@ void add_preview(CLI::App* data) {
   DataPreviewOptions& o = *options;
   CLI::App* verb = data->add_subcommand(
       "preview", "a contact sheet of images as the network will see them, augmented and mixed");
-  verb->add_option("config", o.config, "the experiment: a TOML file")->required();
+  verb->add_option("config", o.config, "a recipe, a row of a table, or a TOML file")->required();
+  verb->add_flag("--mini", o.mini, "the small size of the recipe");
+  verb->add_option("--data", o.folders, "where a named data set is: NAME=DIR, or DIR alone")
+      ->take_all()
+      ->expected(1);
   verb->add_option("-o,--output", o.output, "PNG file to write")->required();
   verb->add_option("--set", o.set, "change a key, for example data.train=FOLDER")
       ->take_all()
@@ -102,10 +106,16 @@ void run_data_check(const DataCheckOptions& options) {
 }
 
 void add_data_verbs(CLI::App& app) {
-  CLI::App* verb = app.add_subcommand("data", "look at images before training on them");
+  CLI::App* verb =
+      app.add_subcommand("data", "look at data before training on them; get packaged ones");
   verb->require_subcommand(1);
   add_check(verb);
   add_preview(verb);
+  auto name = std::make_shared<std::string>();
+  CLI::App* get = verb->add_subcommand("get", "install a data set that Debian packages");
+  get->add_option("name", *name, "as recipes/data.toml names it, for example fashion-mnist")
+      ->required();
+  get->callback([name] { run_data_get(*name); });
 }
 
 }  // namespace rondo::cli

@@ -10,6 +10,7 @@
 #include "cli/usage.h"
 #include "cli/verbs.h"
 #include "rondo/base/error.h"
+#include "rondo/config/paper_table.h"
 
 namespace rondo::cli {
 namespace {
@@ -23,7 +24,14 @@ void add_train(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<TrainOptions>();
   options->exit_code = &exit_code;
   CLI::App* verb = app.add_subcommand("train", "train a model; the same command continues a run");
-  verb->add_option("config", options->config, "the experiment: a TOML file")->required();
+  verb->add_option("config", options->config,
+                   "a recipe ('rondo recipes'), a row of a table (ringformer/table4:static, see "
+                   "'rondo table list'), or a TOML file")
+      ->required();
+  verb->add_flag("--mini", options->mini, "the small size of the recipe, for a few CPU cores");
+  verb->add_option("--data", options->data, "where a named data set is: NAME=DIR, or DIR alone")
+      ->take_all()
+      ->expected(1);
   verb->add_option("--set", options->set, "change a key, for example data.train=FOLDER")
       ->take_all()
       ->expected(1);
@@ -32,8 +40,17 @@ void add_train(CLI::App& app, int& exit_code) {
   verb->add_flag(
       "--dry-run", options->dry_run,
       "say parameters, memory, steps and time, from a few real steps; makes no run folder");
+  verb->add_flag("--json", options->json, "with --dry-run: print JSON");
+  auto show = std::make_shared<bool>(false);
+  verb->add_flag("--show-config", *show,
+                 "print the whole configuration, with the file and line that set each key");
   add_kernels(verb, options->kernels);
-  verb->callback([options] { run_engine("rondo_engine_train", *options); });
+  verb->callback([options, show] {
+    const Experiment experiment =
+        find_experiment({options->config, options->mini, options->data, options->set});
+    if (*show) return fmt::print("{}", explain_experiment(experiment));
+    run_engine("rondo_engine_train", *options);
+  });
 }
 
 // Options of `rondo eval` that not every task knows, and models of which tasks do.
@@ -56,18 +73,45 @@ void refuse_foreign_options(const CLI::App& verb, const std::string& run, const 
          {"--rows", "--tokens", "--state-in", "--state-out", "--without-state"}) {
       all.push_back({name, {"lm"}, "language models"});
     }
-    for (const char* name : {"--tokenize", "--against", "--agreement", "--score-only", "--beam",
+    for (const char* name : {"--tokenize", "--agreement", "--score-only", "--beam",
                              "--length-penalty", "--max-length", "--weights", "--signals"}) {
       all.push_back({name, {"translation"}, "translation models"});
     }
     return all;
   }();
   for (const TaskOption& o : kOptions) {
-    if (verb.get_option(o.name)->count() == 0) continue;
+    const CLI::Option* option = verb.get_option_no_throw(o.name);  // 'compare' lacks some
+    if (option == nullptr || option->count() == 0) continue;
     if (std::find(o.tasks.begin(), o.tasks.end(), task) != o.tasks.end()) continue;
     throw Error(ExitCode::usage, fmt::format("{}: {} is for {}", run, o.name, o.models),
                 "leave it out, or name another model");
   }
+}
+
+// Options that `eval` and `compare` share.
+void add_test_data(CLI::App* verb, EvalOptions& o) {
+  verb->add_option(
+      "--data", o.data,
+      "documents (a folder, a file, a .list), pairs (a prefix, a .tsv) or images (class folders, a "
+      ".tar, CIFAR, IDX); default: the run's");
+  verb->add_option("--split", o.split, "which of the run's data")
+      ->check(CLI::IsMember({"train", "valid", "test"}));
+  verb->add_option("--tokenizer", o.tokenizer, kTokenizerHelp);
+  verb->add_option("--cache", o.cache, kCacheHelp);
+  verb->add_option("--rows", o.rows, "language models: documents read side by side")
+      ->check(whole_number(1, 65536));
+  verb->add_option(
+          "--tokens", o.tokens,
+          "language models: score so many tokens at most, the beginning of every document; "
+          "0 = all")
+      ->check(whole_number(0, kManyTokens));
+  add_decoding(verb, o.decoding);
+  verb->get_option("--batch")->description("sentences translated, or images classified, together");
+  verb->add_option("--loops", o.loops,
+                   "images: loops or levels played instead of those trained with; 0 = those")
+      ->check(whole_number(0, 100000));
+  add_computing(verb, o.compute);
+  verb->add_flag("--json", o.json, "print JSON");
 }
 
 void add_eval(CLI::App& app) {
@@ -77,40 +121,41 @@ void add_eval(CLI::App& app) {
                                       "score a language model on documents, a translation model "
                                       "on sentence pairs, an image network on labelled images");
   verb->add_option("run", o.run, kRunHelp)->required();
+  add_test_data(verb, o);
   verb->add_option(
-      "--data", o.data,
-      "documents (a folder, a file, a .list), pairs (a prefix, a .tsv) or images (class folders, a "
-      ".tar, CIFAR, IDX); default: the run's");
-  verb->add_option("--split", o.split, "which of the run's data")
-      ->check(CLI::IsMember({"train", "valid", "test"}));
-  verb->add_option("--tokenizer", o.tokenizer, kTokenizerHelp);
-  verb->add_option("--cache", o.cache, kCacheHelp);
-  verb->add_option("--rows", o.rows, "documents read side by side")->check(whole_number(1, 65536));
-  verb->add_option("--tokens", o.tokens, "stop after about so many; 0 = all")
-      ->check(whole_number(0, kManyTokens));
+      "--items", o.items,
+      "write the result of every item (image, sentence, block of 1,024 tokens) to this "
+      "file, for comparisons");
   verb->add_option("--state-in", o.state_in, "what came before the (one) document");
   verb->add_option("--state-out", o.state_out, "write the state after the last document");
   verb->add_flag(
       "--without-state", o.without_state,
       "recurrent models: tokens read zeros in place of the states; what are they worth?");
-  add_decoding(verb, o.decoding);
-  verb->get_option("--batch")->description("sentences translated, or images classified, together");
   verb->add_option("--tokenize", o.tokenize, "translation: how BLEU parts words")
       ->check(CLI::IsMember({"13a", "none", "char"}));
-  verb->add_option("--against", o.against, "translation: compare with this run, by bootstrap");
   verb->add_flag("--agreement", o.agreement,
                  "translation: instead, how many sentences are decoded, one token after the other "
                  "with --weights, to the text that the network as in training gives");
   verb->add_flag("-b,--score-only", o.score_only, "translation: print the BLEU score alone");
-  verb->add_option("--loops", o.loops,
-                   "images: loops or levels played instead of those trained with; 0 = those")
-      ->check(whole_number(0, 100000));
-  add_computing(verb, o.compute);
-  verb->add_flag("--json", o.json, "print JSON");
   verb->callback([options, verb] {
     refuse_foreign_options(*verb, options->run, check_trained(options->run, ""));
-    if (!options->against.empty()) check_trained(options->against, "translation");
     run_engine("rondo_engine_eval", *options);
+  });
+}
+
+void add_compare(CLI::App& app) {
+  auto options = std::make_shared<CompareOptions>();
+  CLI::App* verb =
+      app.add_subcommand("compare", "test two models on the same data: is the difference real?");
+  verb->add_option("a", options->eval.run, kRunHelp)->required();
+  verb->add_option("b", options->other, "the model it is compared with, of the same task")
+      ->required();
+  add_test_data(verb, options->eval);
+  verb->callback([options, verb] {
+    const std::string task = check_trained(options->eval.run, "");
+    check_trained(options->other, task);
+    refuse_foreign_options(*verb, options->eval.run, task);
+    run_engine("rondo_engine_compare", *options);
   });
 }
 
@@ -198,6 +243,7 @@ void add_tokenizer(CLI::App& app) {
 void add_language_verbs(CLI::App& app, int& exit_code) {
   add_train(app, exit_code);
   add_eval(app);
+  add_compare(app);
   add_generate(app);
   add_state(app);
   add_tokenizer(app);

@@ -19,6 +19,7 @@
 #include "cli/image_verbs.h"
 #include "cli/language_verbs.h"
 #include "cli/score_verbs.h"
+#include "cli/table_verbs.h"
 #include "cli/translation_verbs.h"
 #include "cli/usage.h"
 #include "cli/verbs.h"
@@ -168,6 +169,7 @@ int run(int argc, char** argv) {
   add_image_verbs(app);
   add_data_verbs(app);
   add_bench_verbs(app);
+  add_table_verbs(app, exit_code);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

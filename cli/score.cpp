@@ -11,8 +11,8 @@
 #include "rondo/base/error.h"
 #include "rondo/base/text.h"
 #include "rondo/data/text_source.h"
-#include "rondo/eval/bleu_report.h"
-#include "rondo/eval/bleu_text.h"
+#include "rondo/metrics/bleu_report.h"
+#include "rondo/metrics/bleu_text.h"
 
 namespace rondo::cli {
 namespace {

@@ -55,12 +55,15 @@ struct ImportOptions {
 };
 
 struct TrainOptions {
-  std::string config;
+  std::string config;  // a recipe, a TOML file or a row of a table
+  bool mini = false;
+  std::vector<std::string> data;  // NAME=DIR
   std::vector<std::string> set;
   std::string run;
   std::string cache;
   std::string kernels = "fused";
   bool dry_run = false;
+  bool json = false;         // of a dry run
   int* exit_code = nullptr;  // where the engine leaves 128 + a signal that stopped it
 };
 
@@ -89,11 +92,17 @@ struct EvalOptions {
   bool without_state = false;
   // Translation models.
   DecodingOptions decoding;
-  std::string against;
   std::string tokenize = "13a";
   bool score_only = false;
   bool agreement = false;
   int64_t loops = 0;  // image networks
+  std::string items;  // file for the result of every test item
+};
+
+// Two models on the same test data.
+struct CompareOptions {
+  EvalOptions eval;  // of the first
+  std::string other;
 };
 
 struct TranslateOptions {
@@ -127,7 +136,9 @@ struct DataCheckOptions {
 };
 
 struct DataPreviewOptions {
-  std::string config;
+  std::string config;  // a recipe, a TOML file or a row of a table
+  bool mini = false;
+  std::vector<std::string> folders;  // NAME=DIR
   std::vector<std::string> set;
   std::string output;
   std::string split = "train";
@@ -204,7 +215,8 @@ struct DoctorOptions {
 struct BenchOptions {
   std::vector<std::string> names;
   std::vector<std::string> set;  // of `data`
-  std::string data;              // a training configuration whose data are timed instead
+  std::string data;              // a recipe or row whose data are timed instead
+  bool mini = false;             // at its mini size
   std::string cache;
   std::string python;     // that runs them; empty = the system's
   std::string peers;      // folder of the scripts; empty = found beside the program
@@ -215,6 +227,16 @@ struct BenchOptions {
   bool list = false;
   bool no_peers = false;
   bool processor_time = false;
+  bool json = false;
+};
+
+struct TableShowOptions {
+  std::string folder;
+  std::string format = "text";  // text, markdown, json or html
+  std::string output;           // of html
+};
+
+struct RecipesOptions {
   bool json = false;
 };
 
@@ -237,6 +259,10 @@ void run_tokenizer_train(const TokenizerOptions& options);
 void run_score(const ScoreOptions& options);
 void run_data_check(const DataCheckOptions& options);
 void run_data_preview(const DataPreviewOptions& options);
+void run_data_get(const std::string& name);
+void run_recipes(const RecipesOptions& options);
+void run_table_list(const RecipesOptions& options);
+void run_table_show(const TableShowOptions& options);
 
 }  // namespace rondo::cli
 
@@ -248,6 +274,7 @@ void rondo_engine_import(const rondo::cli::ImportOptions& options);
 void rondo_engine_doctor(const rondo::cli::DoctorOptions& options);
 void rondo_engine_train(const rondo::cli::TrainOptions& options);
 void rondo_engine_eval(const rondo::cli::EvalOptions& options);
+void rondo_engine_compare(const rondo::cli::CompareOptions& options);
 void rondo_engine_generate(const rondo::cli::GenerateOptions& options);
 void rondo_engine_state(const rondo::cli::StateOptions& options);
 void rondo_engine_translate(const rondo::cli::TranslateOptions& options);

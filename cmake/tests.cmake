@@ -1,7 +1,6 @@
 # Tests, fuzz targets, examples and benchmarks. A folder that does not exist yet adds nothing.
 #
-#   base_tests     tests/{base,data,image}/*_test.cpp             no torch, one ctest entry per case
-#                  tests/eval/{bleu,chrf,bootstrap}*_test.cpp    as well
+#   base_tests     tests/{base,data,image,metrics,config,tables}  no torch, one ctest entry per case
 #   cli_tests      tests/{cli,faults}/*_test.cpp                  no torch, runs the built program (RONDO_BINARY)
 #   engine_tests   tests/<other folder of rondo>/*_test.cpp       torch, tests/support/*.cpp compiled in; as shards,
 #                                                                 for starting a process with torch costs half a second
@@ -32,7 +31,7 @@ endfunction()
 
 function(rondo_add_base_tests)
   file(GLOB sources CONFIGURE_DEPENDS tests/base/*_test.cpp tests/data/*_test.cpp tests/image/*_test.cpp
-       tests/eval/bleu*_test.cpp tests/eval/chrf*_test.cpp tests/eval/bootstrap*_test.cpp)
+       tests/config/*_test.cpp tests/metrics/*_test.cpp tests/report/*_test.cpp tests/tables/*_test.cpp)
   if(sources)
     rondo_test_program(base_tests SOURCES ${sources} LIBRARIES rondo_base)
     rondo_in_batches(base_tests)
@@ -53,8 +52,7 @@ endfunction()
 
 function(rondo_add_engine_tests)
   file(GLOB sources CONFIGURE_DEPENDS tests/*/*_test.cpp)
-  list(FILTER sources EXCLUDE REGEX "/tests/(base|data|image|cli|faults|fuzz|support|fixtures)/[^/]*$")
-  list(FILTER sources EXCLUDE REGEX "/tests/eval/(bleu|chrf|bootstrap)[^/]*$")
+  list(FILTER sources EXCLUDE REGEX "/tests/(base|data|image|config|metrics|report|tables|cli|faults|fuzz|support|fixtures)/[^/]*$")
   if(NOT sources)
     return()
   endif()

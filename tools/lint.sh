@@ -62,8 +62,8 @@ shopt -s nullglob
 if ((full)); then
   tidy_files=(cli/*.cpp cli/engine/*.cpp examples/*.cpp $(find rondo -name '*.cpp' | sort))
 else
-  tidy_files=(rondo/base/*.cpp rondo/data/*.cpp rondo/image/*.cpp cli/*.cpp rondo/model/config*.cpp rondo/model/zoo*.cpp rondo/train/config*.cpp
-    rondo/eval/bleu*.cpp rondo/eval/chrf*.cpp rondo/eval/bootstrap*.cpp)
+  tidy_files=(rondo/base/*.cpp rondo/data/*.cpp rondo/image/*.cpp rondo/metrics/*.cpp rondo/report/*.cpp rondo/config/*.cpp rondo/tables/*.cpp
+    cli/*.cpp rondo/model/config*.cpp rondo/model/zoo*.cpp rondo/train/config*.cpp)
 fi
 say "clang-tidy: ${#tidy_files[@]} files"
 if ((${#tidy_files[@]} > 0)); then run_tidy "${tidy_files[@]}" || status=1; fi

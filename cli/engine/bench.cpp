@@ -17,7 +17,7 @@ std::vector<BenchCase> chosen_cases(const BenchOptions& options) {
   if (!options.names.empty()) return find_bench_cases(options.names);
   std::vector<BenchCase> chosen;
   for (const BenchCase& c : bench_cases()) {
-    if (options.all || c.quick) chosen.push_back(c);
+    if ((options.all && !c.by_name) || c.quick) chosen.push_back(c);
   }
   return chosen;
 }

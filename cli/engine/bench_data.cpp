@@ -5,6 +5,7 @@
 
 #include "cli/engine/bench_report.h"
 #include "cli/engine/session.h"
+#include "rondo/config/paper_table.h"
 #include "rondo/image/pipeline.h"
 #include "rondo/study/bench_parts.h"
 #include "rondo/train/image_task.h"
@@ -81,9 +82,7 @@ std::string data_verdict(const BenchClaim& claim) {
 }  // namespace
 
 void bench_data(const BenchOptions& options) {
-  ConfigTable table = ConfigTable::from_file(options.data);
-  for (const std::string& assignment : options.set) table.set(assignment);
-  const RunConfig config = read_run_config(table);
+  const RunConfig config = find_experiment({options.data, options.mini, {}, options.set}).config;
   const MachineDescription machine = describe_machine();
   ComputeOptions compute = options.compute;
   if (compute.threads == 0) compute.threads = config.train.threads;

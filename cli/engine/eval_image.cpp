@@ -1,5 +1,5 @@
 // Scoring an image network on a set of images.
-#include "cli/engine/eval_image.h"
+#include "cli/engine/eval_tasks.h"
 
 #include <fmt/format.h>
 
@@ -14,33 +14,16 @@
 namespace rondo::cli {
 namespace {
 
-struct LabelledSource {
-  std::string spec;
-  std::string key;  // for messages
-};
-
-LabelledSource labelled_source(const EvalOptions& options, const ImageDataConfig& data) {
-  if (!options.data.empty()) return {options.data, "--data"};
-  const std::string spec = options.split == "train"   ? data.train
-                           : options.split == "valid" ? data.valid
-                                                      : data.test;
-  if (spec.empty()) {
-    throw Error(ExitCode::usage, fmt::format("{}: names no {} data", options.run, options.split),
-                "say which images: --data FOLDER of class folders");
-  }
-  return {spec, "data." + options.split};
-}
-
 // Labels are places in the sorted list of a set's classes. In a set that lacks a class, or has
 // others, they stand for something else than the network learned.
-void compare_classes(const ImageSet& images, const ClassNames& names, const LabelledSource& from) {
+void compare_classes(const ImageSet& images, const ClassNames& names, const std::string& source) {
   for (size_t i = 0; i < images.classes().size(); ++i) {
     const std::string number = std::to_string(i);
     const std::string& here = images.classes()[i];
     const std::string& there = names.ids[i];
     if (here == there || here == number || there == number) continue;
-    log_warn("{}: {}: class {} is '{}', the network learned '{}' as that number", from.key,
-             from.spec, i, printable(here), printable(there));
+    log_warn("{}: class {} is '{}', the network learned '{}' as that number", source, i,
+             printable(here), printable(there));
     return;
   }
 }
@@ -49,7 +32,15 @@ double percent_of(const ImageScore::Class& c) {
   return 100.0 * static_cast<double>(c.right) / static_cast<double>(c.images);
 }
 
-void print_image_score_json(const ImageScore& score, const ImageSet& images) {
+struct ImageTest {
+  ImageScore score;
+  std::unique_ptr<ImageSet> images;
+  TestItems items;
+};
+
+void print_image_score_json(const ImageTest& test) {
+  const ImageScore& score = test.score;
+  const ImageSet& images = *test.images;
   nlohmann::json by_class = nlohmann::json::array();
   for (size_t i = 0; i < score.by_class.size(); ++i) {
     const ImageScore::Class& c = score.by_class[i];
@@ -69,15 +60,19 @@ void print_image_score_json(const ImageScore& score, const ImageSet& images) {
       {"top_five", score.top_five()},
       {"loss", score.loss()},
       {"images_per_second", static_cast<double>(score.images) / score.seconds},
+      {"metrics", metrics_json(test.items)},
       {"unreadable", unreadable},
       {"by_class", by_class}};
   fmt::print("{}\n", out.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
 }
 
-void print_image_score(const ImageScore& score) {
+void print_image_score(const ImageTest& test) {
+  const ImageScore& score = test.score;
   fmt::print("images            {}\n", with_commas(score.images));
-  fmt::print("accuracy          {:.2f} %\n", score.accuracy());
-  fmt::print("top-5 accuracy    {:.2f} %\n", score.top_five());
+  fmt::print("accuracy          {:.2f} %{}\n", score.accuracy(),
+             interval_text("accuracy", test.items));
+  fmt::print("top-5 accuracy    {:.2f} %{}\n", score.top_five(),
+             interval_text("top_five", test.items));
   fmt::print("loss              {:.4f}\n", score.loss());
   fmt::print("images per second {:.0f}\n", static_cast<double>(score.images) / score.seconds);
   if (!score.bad.empty()) {
@@ -85,25 +80,33 @@ void print_image_score(const ImageScore& score) {
   }
 }
 
-}  // namespace
-
-void evaluate_images(const EvalOptions& options) {
+ImageTest test_images(const EvalOptions& options) {
   const ImageModel model = load_image_model(options.run, options.loops);
-  const LabelledSource from = labelled_source(options, model.data);
-  const auto images =
-      open_labelled_images(from.spec, from.key, image_classes(model.config), nullptr);
-  compare_classes(*images, model.names, from);
+  const std::string source = test_source(options);
+  const std::string key = options.data.empty() ? "data." + options.split : "--data";
+  ImageTest test;
+  test.images = open_labelled_images(source, key, image_classes(model.config), nullptr);
+  compare_classes(*test.images, model.names, key + ": " + source);
   ImageScoreOptions how;
   how.side = image_side(model.config);
   how.rows = options.decoding.batch;
   how.threads = options.compute.threads;
   how.progress = true;
-  const ImageScore score = score_images(*model.network, *images, model.augment, how);
-  if (score.images == 0) {
-    throw Error(ExitCode::bad_input, fmt::format("{}: {}: none of {} images could be read",
-                                                 from.key, from.spec, images->count()));
-  }
-  options.json ? print_image_score_json(score, *images) : print_image_score(score);
+  how.items = &test.items;
+  test.score = score_images(*model.network, *test.images, model.augment, how);
+  if (test.score.images > 0) return test;
+  throw Error(ExitCode::bad_input, fmt::format("{}: {}: none of {} images could be read", key,
+                                               source, test.images->count()));
 }
+
+}  // namespace
+
+TestItems evaluate_images(const EvalOptions& options) {
+  ImageTest test = test_images(options);
+  options.json ? print_image_score_json(test) : print_image_score(test);
+  return std::move(test.items);
+}
+
+TestItems image_items(const EvalOptions& options) { return test_images(options).items; }
 
 }  // namespace rondo::cli

@@ -1,7 +1,8 @@
 // Translating a test set and scoring it.
-#include "cli/engine/eval_translation.h"
+#include "cli/engine/eval_tasks.h"
 
 #include <fmt/format.h>
+#include <xxhash.h>
 
 #include <chrono>
 #include <nlohmann/json.hpp>
@@ -10,9 +11,9 @@
 #include "rondo/base/error.h"
 #include "rondo/base/progress.h"
 #include "rondo/decode/agreement.h"
-#include "rondo/eval/bleu_report.h"
-#include "rondo/eval/bleu_text.h"
 #include "rondo/eval/trained.h"
+#include "rondo/metrics/bleu_report.h"
+#include "rondo/metrics/bleu_text.h"
 
 namespace rondo::cli {
 namespace {
@@ -24,15 +25,10 @@ struct TestSet {
   std::vector<std::string> target;
 };
 
-TestSet read_test(const EvalOptions& options, const PairConfig& data) {
-  const std::string spec = !options.data.empty()      ? options.data
-                           : options.split == "train" ? data.train
-                           : options.split == "valid" ? data.valid
-                                                      : data.test;
-  if (spec.empty()) {
-    throw Error(ExitCode::usage, fmt::format("{}: names no {} data", options.run, options.split),
-                "say which sentence pairs: --data PREFIX");
-  }
+TestSet read_test(const EvalOptions& options) {
+  const TrainedFiles files = find_trained(options.run);
+  const PairConfig data = files.run.has_value() ? files.run->pairs : PairConfig();
+  const std::string spec = test_source(options);
   TestSet test;
   PairReader reader(find_parallel(spec, data.source, data.target));
   std::string source;
@@ -52,13 +48,13 @@ struct System {
   double seconds = 0;
 };
 
-System translate_test(const std::string& run, const EvalOptions& options, const TestSet& test) {
-  const TrainedTranslator trained = load_translation_model(run, options.tokenizer);
+System translate_test(const EvalOptions& options, const TestSet& test) {
+  const TrainedTranslator trained = load_translation_model(options.run, options.tokenizer);
   TranslatorOptions how = translator_options(options.decoding);
   if (options.agreement) how.beam.beam = 1;
   Translator translator(trained.model, trained.tokenizers, how);
   const auto as_trained =
-      options.agreement ? load_translation_model(run, options.tokenizer).model : nullptr;
+      options.agreement ? load_translation_model(options.run, options.tokenizer).model : nullptr;
   System system;
   const auto started = std::chrono::steady_clock::now();
   Progress progress("translate", static_cast<int64_t>(test.source.size()));
@@ -106,30 +102,38 @@ void say_agreement(const EvalOptions& options, const System& system) {
   if (options.json) fmt::print("{}\n", json.dump(2));
 }
 
-}  // namespace
+TestItems items_of(const System& system, const TestSet& test, const EvalOptions& options) {
+  TestItems items;
+  items.task = "translation";
+  BleuOptions bleu;
+  bleu.tokenize = options.tokenize;
+  uint64_t hash = 0;  // of the references: what was tested on
+  for (size_t i = 0; i < test.target.size(); ++i) {
+    const std::vector<std::string_view> reference = {strip_right(test.target[i])};
+    const std::string_view line = strip_right(system.lines[i]);
+    items.add_sentence(bleu_statistics(line, reference, bleu),
+                       chrf_statistics(line, reference, ChrfOptions()));
+    hash = XXH3_64bits_withSeed(test.target[i].data(), test.target[i].size(), hash);
+  }
+  items.test = fmt::format("{:016x} {}", hash, options.tokenize);
+  return items;
+}
 
-void evaluate_translation(const EvalOptions& options) {
-  const TrainedFiles files = find_trained(options.run);
-  const TestSet test = read_test(options, files.run.has_value() ? files.run->pairs : PairConfig());
-  if (options.agreement) {
-    return say_agreement(options, translate_test(options.run, options, test));
-  }
+void print_translation(const EvalOptions& options, const System& system, const TestSet& test,
+                       const TestItems& items) {
   ScoredTexts texts;
-  std::vector<System> systems = {translate_test(options.run, options, test)};
   texts.names = {options.run};
-  if (!options.against.empty()) {
-    systems.push_back(translate_test(options.against, options, test));
-    texts.names.push_back(options.against);
-  }
-  for (const System& system : systems) texts.systems.push_back(stripped(system.lines));
+  texts.systems = {stripped(system.lines)};
   texts.references = {stripped(test.target)};
   ReportOptions how;
   how.bleu->tokenize = options.tokenize;
   how.confidence = true;
   const std::vector<MetricReport> reports = score_texts(texts, how);
-  const double speed = static_cast<double>(test.source.size()) / systems[0].seconds;
+  const double speed = static_cast<double>(test.source.size()) / system.seconds;
   if (options.json) {
-    nlohmann::json json = {{"sentences", test.source.size()}, {"sentences_per_second", speed}};
+    nlohmann::json json = {{"sentences", test.source.size()},
+                           {"sentences_per_second", speed},
+                           {"metrics", metrics_json(items)}};
     for (const MetricReport& report : reports) json["scores"].push_back(report_json(report, how));
     fmt::print("{}\n", json.dump(2));
   } else if (options.score_only) {
@@ -138,6 +142,25 @@ void evaluate_translation(const EvalOptions& options) {
     for (const MetricReport& report : reports) fmt::print("{}", report_text(report));
     fmt::print("{} sentences, {:.1f} sentences/s\n", test.source.size(), speed);
   }
+}
+
+}  // namespace
+
+TestItems evaluate_translation(const EvalOptions& options) {
+  const TestSet test = read_test(options);
+  const System system = translate_test(options, test);
+  if (options.agreement) {
+    say_agreement(options, system);
+    return {};
+  }
+  TestItems items = items_of(system, test, options);
+  print_translation(options, system, test, items);
+  return items;
+}
+
+TestItems translation_items(const EvalOptions& options) {
+  const TestSet test = read_test(options);
+  return items_of(translate_test(options, test), test, options);
 }
 
 }  // namespace rondo::cli

@@ -1,8 +1,9 @@
 // rondo train: an experiment from a TOML file into a run folder.
 #include <fmt/format.h>
 
-#include <filesystem>
+#include <nlohmann/json.hpp>
 
+#include "cli/engine/run_record.h"
 #include "cli/engine/session.h"
 #include "cli/verbs.h"
 #include "rondo/base/error.h"
@@ -10,6 +11,8 @@
 #include "rondo/base/log.h"
 #include "rondo/base/memory_limit.h"
 #include "rondo/base/text.h"
+#include "rondo/config/paper_table.h"
+#include "rondo/data/parallel_text.h"
 #include "rondo/nn/precision.h"
 #include "rondo/study/cost.h"
 #include "rondo/train/image_task.h"
@@ -21,13 +24,35 @@ namespace rondo::cli {
 namespace {
 
 RunConfig experiment(const TrainOptions& options) {
-  ConfigTable table = ConfigTable::from_file(options.config);
-  for (const std::string& assignment : options.set) table.set(assignment);
-  RunConfig config = read_run_config(table);
+  RunConfig config =
+      find_experiment({options.config, options.mini, options.data, options.set}).config;
   if (config.train.precision == "bf16" && !nn::cpu_has_bf16()) {
     log_warn(
         "train.precision: this CPU has no instructions for bf16: it is worked in fp32, which takes "
         "no less time than --set train.precision=fp32");
+  }
+  return config;
+}
+
+// The same experiment with tokenizers that are there: those still to be learned are learned now.
+RunConfig with_tokenizers(RunConfig config, const std::string& cache) {
+  const std::string task = config.model.task();
+  if (task == "lm" && !config.data.train.empty()) {
+    config.data.tokenizer = tokenizer_file(config.data.tokenizer, {config.data.train}, cache);
+  }
+  if (task == "translation" && !config.pairs.train.empty()) {
+    const auto request = [&](std::string& spec, bool source, bool target) {
+      if (!parse_tokenizer_request(spec).has_value()) return;
+      const ParallelFiles files =
+          find_parallel(config.pairs.train, config.pairs.source, config.pairs.target);
+      std::vector<std::string> sources;
+      if (source) sources.push_back(files.source);
+      if (target && !files.target.empty()) sources.push_back(files.target);
+      spec = tokenizer_file(spec, sources, cache);
+    };
+    request(config.pairs.tokenizer, true, true);
+    request(config.pairs.source_tokenizer, true, false);
+    request(config.pairs.target_tokenizer, false, true);
   }
   return config;
 }
@@ -58,10 +83,19 @@ std::string duration(double seconds) {
   return fmt::format("{:.1f} h", seconds / 3600);
 }
 
-void say_dry_run(const RunConfig& config, Task& task) {
+void say_dry_run(const RunConfig& config, Task& task, bool json) {
   const Cost cost = measure_cost(config.model);
   const DryRun measured = dry_run(task, config);
   const double units = task.units_per_batch() * static_cast<double>(config.train.accumulate);
+  if (json) {
+    const nlohmann::json out = {{"parameters", cost.parameters},
+                                {"multiply_adds", cost.multiply_adds},
+                                {"steps", config.train.steps},
+                                {"peak_bytes", measured.peak_bytes},
+                                {"seconds_per_step", measured.seconds_per_step}};
+    fmt::print("{}\n", out.dump(2));
+    return;
+  }
   fmt::print("parameters        {}\n", with_commas(cost.parameters));
   fmt::print("steps             {} of {} {}\n", with_commas(config.train.steps),
              with_commas(static_cast<int64_t>(units)), task.unit());
@@ -83,15 +117,15 @@ void rondo_engine_train(const rondo::cli::TrainOptions& options) {
   check_threads(config.images.threads, "data.threads");
   cli::start_engine({config.train.threads, options.kernels});
   const std::string cache = cli::cache_folder(options.cache);
-  if (options.dry_run) {
-    const auto task = cli::make_task(config, cache);
-    return cli::say_dry_run(config, *task);
-  }
-  const std::string stem = std::filesystem::path(options.config).stem().string();
+  const RunConfig ready = cli::with_tokenizers(config, cache);
   // First the task: what is wrong with data or model leaves no folder behind.
-  const auto task = cli::make_task(config, cache);
+  const auto task = cli::make_task(ready, cache);
+  if (options.dry_run) return cli::say_dry_run(ready, *task, options.json);
   cli::check_tensors(*task);
-  RunFolder folder(options.run.empty() ? "runs/" + stem : options.run, config);
-  *options.exit_code = train(*task, config, folder);
+  RunFolder folder(options.run.empty() ? "runs/" + experiment_stem(options.config) : options.run,
+                   config);
+  *options.exit_code = train(*task, config, folder, [&](const std::string& run) {
+    cli::write_run_record(run, config, *task);
+  });
   if (*options.exit_code == 0) fmt::print("{}\n", folder.path());
 }

@@ -70,11 +70,20 @@ class ConfigTable {
   // this table.
   void set(std::string_view assignment);
 
+  // Lays `over` on top of this table: tables are joined key by key, any other value replaces ours
+  // whole. Every value keeps the place it was written at. Keys are relative to both tables.
+  void merge(const ConfigTable& over);
+
+  // Removes a key of this table itself, if it is there.
+  void erase(std::string_view key);
+
   bool has(std::string_view dotted_key) const;
   bool is_table(std::string_view dotted_key) const;
 
   // The text at `dotted_key`; nullopt if absent; Error{bad_input} if it is something else.
   std::optional<std::string> get_string(std::string_view dotted_key) const;
+  // The same for a number.
+  std::optional<double> get_number(std::string_view dotted_key) const;
 
   // A copy of the table at `dotted_key`, empty if absent; Error{bad_input} if it is not a table.
   // Errors about its keys still name them in full.
@@ -90,6 +99,9 @@ class ConfigTable {
   // "--set model.width", or "lm.toml: model.width" if it was not written at all. For callers'
   // own checks of combinations.
   std::string where(std::string_view dotted_key) const;
+
+  // Where the value at `dotted_key` was written: "lm.toml:12", "--set", or "" if nowhere.
+  std::string source_of(std::string_view dotted_key) const;
 
   const std::string& source_name() const { return source_name_; }
 

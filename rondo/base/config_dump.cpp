@@ -88,9 +88,11 @@ std::string join_key(std::string_view path, std::string_view key) {
   return joined.append(key);
 }
 
-std::string place_of(const std::string& source_name, int64_t line, std::string_view dotted) {
-  return line == 0 ? fmt::format("--set {}", dotted)
-                   : fmt::format("{}:{}: {}", source_name, line, dotted);
+std::string place_of(const ConfigNode& node, const std::string& table_source,
+                     std::string_view dotted) {
+  const std::string& source = node.source != nullptr ? *node.source : table_source;
+  return node.line == 0 ? fmt::format("--set {}", dotted)
+                        : fmt::format("{}:{}: {}", source, node.line, dotted);
 }
 
 std::string show_node(const ConfigNode& node) {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,6 +19,8 @@ struct ConfigNode {
   Kind kind = Kind::table;
   std::string key;   // this node's name in its table; "" for the root and list elements
   int64_t line = 0;  // in the source, from 1; 0 for what --set gave
+  // The document it was written in; null: that of the table it is in.
+  std::shared_ptr<const std::string> source;
   std::string text;  // of a text; for any value from --set, also what the user typed
   int64_t whole = 0;
   double number = 0;
@@ -31,9 +34,10 @@ struct ConfigNode {
 // "a.b" from "a" and "b"; either may be empty.
 std::string join_key(std::string_view path, std::string_view key);
 
-// How an error about `dotted` begins: "lm.toml:12: model.width", or "--set model.width" for a line
-// of 0.
-std::string place_of(const std::string& source_name, int64_t line, std::string_view dotted);
+// How an error about `node`, called `dotted`, begins: "lm.toml:12: model.width", or "--set
+// model.width" for a line of 0. `table_source` is the document of the table it is in.
+std::string place_of(const ConfigNode& node, const std::string& table_source,
+                     std::string_view dotted);
 
 // A node as an error's "got": "abc" in quotes, 3.0, [1, 2], a table. Shortened.
 std::string show_node(const ConfigNode& node);

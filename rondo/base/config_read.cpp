@@ -93,7 +93,7 @@ class FieldParser {
       expected += (expected.rfind("a list", 0) == 0 ? ", each " : " ") + bounds;
     }
     std::string message =
-        fmt::format("{}: expected {}, got {}", place_of(source_name_, node.line, dotted), expected,
+        fmt::format("{}: expected {}, got {}", place_of(node, source_name_, dotted), expected,
                     show_node(node));
     const std::string guess =
         node.kind == NodeKind::text ? did_you_mean(node.text, constraint_.choices) : std::string();
@@ -117,7 +117,7 @@ bool contains(const std::vector<std::string>& names, const std::string& name) {
                                const std::string& dotted, const std::vector<std::string>& known,
                                const std::vector<std::string>& suggestions) {
   std::string message =
-      fmt::format("{}: unknown key", place_of(source_name, node.line, printable(dotted)));
+      fmt::format("{}: unknown key", place_of(node, source_name, printable(dotted)));
   const std::string guess = did_you_mean(node.key, suggestions);
   if (!guess.empty()) {
     message += "; " + guess;
@@ -179,7 +179,7 @@ void ConfigReader::enter(std::string_view key) {
   if (node != nullptr && node->kind != NodeKind::table) {
     throw Error(ExitCode::bad_input,
                 fmt::format("{}: expected a table, got {}",
-                            place_of(table_.source_name_, node->line, path), show_node(*node)));
+                            place_of(*node, table_.source_name_, path), show_node(*node)));
   }
   std::string relative = join_key(outer.relative, key);
   levels_.push_back({node, std::move(path), std::move(relative), std::string(key), {}, {}});

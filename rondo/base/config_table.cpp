@@ -361,7 +361,7 @@ std::string ConfigTable::where(std::string_view dotted_key) const {
   if (node == nullptr || dotted_key.empty()) {
     return source_name_.empty() ? full : fmt::format("{}: {}", source_name_, full);
   }
-  return place_of(source_name_, node->line, full);
+  return place_of(*node, source_name_, full);
 }
 
 }  // namespace rondo

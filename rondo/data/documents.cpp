@@ -3,6 +3,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <climits>
 #include <cstdlib>
 #include <filesystem>
@@ -51,6 +52,31 @@ Documents Documents::open(const DocumentsOptions& options, const Tokenizer& toke
         "is the disk failing, or does something else write to this folder?");
   }
   return std::move(*cached);
+}
+
+void Documents::shorten(int64_t tokens) {
+  if (tokens >= total_tokens_) return;
+  const auto kept = [&](int64_t limit) {
+    int64_t sum = 0;
+    for (const Document& d : documents_) sum += std::min(d.tokens, limit);
+    return sum;
+  };
+  int64_t limit = 2;
+  for (int64_t step = int64_t{1} << 40; step > 0; step >>= 1) {
+    if (kept(limit + step) <= tokens) limit += step;
+  }
+  total_tokens_ = total_bytes_ = total_words_ = 0;
+  for (Document& d : documents_) {
+    const double share =
+        static_cast<double>(std::min(d.tokens, limit)) / static_cast<double>(d.tokens);
+    d.bytes = static_cast<int64_t>(share * static_cast<double>(d.bytes));
+    d.words = static_cast<int64_t>(share * static_cast<double>(d.words));
+    d.tokens = std::min(d.tokens, limit);
+    total_tokens_ += d.tokens;
+    total_bytes_ += d.bytes;
+    total_words_ += d.words;
+  }
+  checksum_ += fmt::format("#{}", limit);
 }
 
 const Documents::Document& Documents::document(int64_t i) const {

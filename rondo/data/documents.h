@@ -51,6 +51,11 @@ class Documents {
   int64_t total_words() const { return total_words_; }
   const Document& document(int64_t i) const;
 
+  // Leaves only the beginning of each document, as many tokens of each as can be so that there are
+  // at most `tokens` in all (at least two of each). Bytes and words shrink in proportion. Another
+  // checksum belongs to it.
+  void shorten(int64_t tokens);
+
   // Tokens [first, first + count) of document `doc`, widened into `out`. They must exist. Error{io}
   // if somebody has cut the cache short.
   void read(int64_t doc, int64_t first, int64_t count, int64_t* out) const;

@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -116,5 +117,18 @@ struct TokenizerTraining {
 // that are not UTF-8, which SentencePiece cannot learn from (all of them are spelt in bytes).
 // Error{bad_input} for options out of range or text with nothing to learn from; Error{io}.
 void train_tokenizer(const TokenizerTraining& options);
+
+// A tokenizer that is still to be learned: "bpe:4096" or "unigram:8000".
+struct TokenizerRequest {
+  std::string type;
+  int64_t vocabulary = 0;
+};
+// Nothing if `spec` is of another form. Error{bad_input} for a size out of range.
+std::optional<TokenizerRequest> parse_tokenizer_request(const std::string& spec);
+
+// The model file for `spec`: `spec` itself, or one learned from `sources` and kept in
+// `cache_folder` for the next time (by the names, sizes and times of the files).
+std::string tokenizer_file(const std::string& spec, const std::vector<std::string>& sources,
+                           const std::string& cache_folder);
 
 }  // namespace rondo

@@ -28,6 +28,7 @@ const std::vector<BenchCase>& bench_cases() {
     add_translation_cases(all);
     add_image_cases(all);
     add_memory_cases(all);
+    add_step_time_cases(all);
     return all;
   }();
   return cases;
@@ -57,6 +58,10 @@ Race::Race(std::string name, const BenchOptions& options)
 void Race::ours(const std::string& name, double units, const std::string& unit,
                 std::function<void()> work) {
   entries_.push_back({name, unit, units, timed(std::move(work)), false});
+}
+
+void Race::ours(const std::string& name, double units, const std::string& unit, Timed run) {
+  entries_.push_back({name, unit, units, std::move(run), false});
 }
 
 void Race::peer(const std::string& name, double units, const std::string& unit,

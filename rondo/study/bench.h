@@ -52,6 +52,7 @@ struct BenchCase {
   std::string about;
   bool quick = false;  // part of the usual selection
   std::function<BenchResult(const BenchOptions&)> run;
+  bool by_name = false;  // takes long: only when it is named, not with --all
 };
 
 // Every case, in the order of the report.
@@ -62,6 +63,7 @@ std::vector<BenchCase> find_bench_cases(const std::vector<std::string>& names);
 // Filled by the files of the tasks.
 void add_language_cases(std::vector<BenchCase>& cases);
 void add_recurrence_cases(std::vector<BenchCase>& cases);
+void add_step_time_cases(std::vector<BenchCase>& cases);
 void add_translation_cases(std::vector<BenchCase>& cases);
 void add_image_cases(std::vector<BenchCase>& cases);
 void add_memory_cases(std::vector<BenchCase>& cases);
@@ -77,6 +79,8 @@ class Race {
   // Work of ours; one execution does `units` of `unit`.
   void ours(const std::string& name, double units, const std::string& unit,
             std::function<void()> work);
+  // The same for work that times itself.
+  void ours(const std::string& name, double units, const std::string& unit, Timed run);
   // A peer doing the same. `parameters`: how many its network must have, or it is another network
   // and is left out; 0 = any. Without peers nothing happens, and claims about it are left out.
   void peer(const std::string& name, double units, const std::string& unit,

@@ -10,7 +10,7 @@
 namespace rondo {
 namespace {
 
-// A model of the paper in the sizes of its sibling in configs/lm/*-mini.toml.
+// A model of the paper in the sizes of recipes/mini/lm-bytes.toml.
 LanguageModelConfig mini_model(const char* name, int64_t levels) {
   auto c = std::get<LanguageModelConfig>(find_model(name).config().network);
   c.width = 256;

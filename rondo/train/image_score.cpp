@@ -1,6 +1,7 @@
 // Scoring image networks.
 #include "rondo/train/image_score.h"
 
+#include <algorithm>
 #include <chrono>
 #include <optional>
 
@@ -10,10 +11,13 @@
 namespace rondo {
 namespace {
 
-void add_batch(ImageScore& score, const Tensor& logits, const ImageBatch& batch) {
+void add_batch(ImageScore& score, const Tensor& logits, const ImageBatch& batch, TestItems* items) {
   const Tensor labels =
       at::from_blob(const_cast<int64_t*>(batch.labels.data()), {batch.rows}, at::kLong);
-  score.nats += sum_cross_entropy(logits, labels).sum.item<double>();
+  const Tensor losses = at::cross_entropy_loss(logits.to(at::kFloat), labels, {},
+                                               at::Reduction::None)
+                            .contiguous();  // [B]
+  score.nats += losses.sum(at::kDouble).item<double>();
   const int64_t k = std::min<int64_t>(5, logits.size(1));
   const Tensor best = std::get<1>(logits.topk(k, 1)).contiguous();  // [B, k]
   const auto places = best.accessor<int64_t, 2>();
@@ -22,14 +26,13 @@ void add_batch(ImageScore& score, const Tensor& logits, const ImageBatch& batch)
     ImageScore::Class& of_class = score.by_class[static_cast<size_t>(label)];
     ++score.images;
     ++of_class.images;
-    for (int64_t i = 0; i < k; ++i) {
-      if (places[r][i] != label) continue;
-      ++score.among_five;
-      if (i == 0) {
-        ++score.first;
-        ++of_class.right;
-      }
-    }
+    const auto* row = places[r].data();
+    const bool among_five = std::find(row, row + k, label) != row + k;
+    const bool first = row[0] == label;
+    score.among_five += among_five ? 1 : 0;
+    score.first += first ? 1 : 0;
+    of_class.right += first ? 1 : 0;
+    if (items != nullptr) items->add_image(first, among_five, losses.data_ptr<float>()[r]);
   }
 }
 
@@ -49,6 +52,10 @@ ImageScore score_images(Network& network, const ImageSet& images, const AugmentC
   const auto started = std::chrono::steady_clock::now();
   std::optional<Progress> progress;
   if (options.progress) progress.emplace("eval", images.count());
+  if (options.items != nullptr) {
+    options.items->task = "image";
+    options.items->test = images.checksum();
+  }
   ImageBatch batch;
   while ((options.max_images == 0 || score.images < options.max_images) && loader.next(batch)) {
     if (options.stop && options.stop()) break;
@@ -56,7 +63,7 @@ ImageScore score_images(Network& network, const ImageSet& images, const AugmentC
     if (batch.rows == 0) continue;
     const Tensor pixels =
         at::from_blob(batch.pixels.data(), {batch.rows, 3, batch.side, batch.side}, at::kFloat);
-    add_batch(score, image_logits(network, pixels), batch);
+    add_batch(score, image_logits(network, pixels), batch, options.items);
     if (progress.has_value()) progress->update(score.images);
   }
   if (progress.has_value()) progress->finish();

@@ -4,6 +4,7 @@
 #include <functional>
 
 #include "rondo/image/pipeline.h"
+#include "rondo/metrics/test_items.h"
 #include "rondo/model/network.h"
 
 namespace rondo {
@@ -39,6 +40,7 @@ struct ImageScoreOptions {
   bool strict = false;     // an image that cannot be read is an Error
   bool progress = false;
   std::function<bool()> stop = {};  // asked between batches: yes ends it there
+  TestItems* items = nullptr;  // if not null, receives the result of every image that was read
 };
 
 // Scores `network` (in evaluation mode) on every image of the set, prepared as `augment` says.

@@ -32,6 +32,7 @@ class ImageTask : public Task {
   // Loss, accuracy and top-5 accuracy of the validation images; the best has the highest accuracy.
   std::optional<Evaluation> evaluate(const StopCheck& stop) override;
 
+  std::string data_checksum() const override { return train_->checksum(); }
   std::string position() const override { return loader_->position(); }
   NamedTensors carried() const override { return {}; }
   void restore(const std::string& position, const NamedTensors& carried) override;

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cmath>
+#include <map>
 
 #include "rondo/base/error.h"
 #include "rondo/base/progress.h"
@@ -19,28 +20,48 @@ size_t position_bucket(int64_t position) {
   return k;
 }
 
+// Nats and tokens by document and block within it.
+using Blocks = std::map<std::pair<int64_t, int64_t>, LanguageScore::Bucket>;
+
 // Adds one batch's losses [B, ≥ scored] to the score.
 void add_batch(const SegmentBatch& batch, const Documents& documents, const Tensor& losses,
-               LanguageScore& score) {
+               LanguageScore& score, Blocks* blocks) {
   const auto* nats = losses.data_ptr<float>();
   for (int64_t row = 0; row < batch.rows; ++row) {
     int64_t scored = 0;
+    const int64_t document = batch.document[static_cast<size_t>(row)];
     for (int64_t t = 0; t < losses.size(1); ++t) {
       if (batch.labels[static_cast<size_t>(row * batch.length + t)] < 0) continue;
       const int64_t at = row * losses.size(1) + t;
-      const size_t bucket = position_bucket(batch.offset[static_cast<size_t>(row)] + t + 1);
+      const int64_t position = batch.offset[static_cast<size_t>(row)] + t + 1;
+      const size_t bucket = position_bucket(position);
       if (score.by_position.size() <= bucket) score.by_position.resize(bucket + 1);
       score.by_position[bucket].nats += nats[at];
       ++score.by_position[bucket].tokens;
       score.nats += nats[at];
       ++scored;
+      if (blocks == nullptr) continue;
+      LanguageScore::Bucket& block = (*blocks)[{document, position / kItemTokens}];
+      block.nats += nats[at];
+      ++block.tokens;
     }
     if (scored == 0) continue;
-    const auto& d = documents.document(batch.document[static_cast<size_t>(row)]);
+    const auto& d = documents.document(document);
     const double share = static_cast<double>(scored) / static_cast<double>(d.tokens - 1);
     score.tokens += scored;
     score.bytes += share * static_cast<double>(d.bytes);
     score.words += share * static_cast<double>(d.words);
+  }
+}
+
+void give_items(const Blocks& blocks, const Documents& documents, TestItems& items) {
+  items.task = "lm";
+  items.test = documents.checksum();
+  for (const auto& [place, block] : blocks) {
+    const auto& d = documents.document(place.first);
+    const double share = static_cast<double>(block.tokens) / static_cast<double>(d.tokens - 1);
+    items.add_text(block.nats, static_cast<double>(block.tokens),
+                   share * static_cast<double>(d.bytes), share * static_cast<double>(d.words));
   }
 }
 
@@ -89,6 +110,7 @@ LanguageScore score_documents(LanguageModel& model, const Documents& documents,
   State& carried = state != nullptr ? *state : own;
   bool keeps_first = state != nullptr && !state->empty();
   LanguageScore score;
+  Blocks blocks;
   SegmentBatch batch;
   Tensor last;  // logits after the last token read [1, V]
   std::unique_ptr<Progress> progress;
@@ -104,12 +126,14 @@ LanguageScore score_documents(LanguageModel& model, const Documents& documents,
     const Tensor losses = at::cross_entropy_loss(logits.flatten(0, 1).to(at::kFloat),
                                                  t.labels.flatten(), {}, at::Reduction::None,
                                                  /*ignore_index=*/-1);
-    add_batch(batch, documents, losses.view(t.labels.sizes()), score);
+    add_batch(batch, documents, losses.view(t.labels.sizes()), score,
+              options.items != nullptr ? &blocks : nullptr);
     if (state != nullptr) last = logits.select(1, logits.size(1) - 1);
     if (progress != nullptr) progress->update(score.tokens);
     if (options.max_tokens > 0 && score.tokens >= options.max_tokens) break;
   }
   if (last.defined()) state->set("logits", last.clone());
+  if (options.items != nullptr) give_items(blocks, documents, *options.items);
   score.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
   return score;
 }

@@ -5,6 +5,7 @@
 #include <functional>
 
 #include "rondo/data/segments.h"
+#include "rondo/metrics/test_items.h"
 #include "rondo/model/language_model.h"
 
 namespace rondo {
@@ -30,6 +31,10 @@ struct LanguageScore {
   double word_perplexity() const;
 };
 
+// Tokens of a document that make one item of a test. Neighbouring tokens are not independent;
+// blocks of this length nearly are.
+constexpr int64_t kItemTokens = 1024;
+
 struct ScoreOptions {
   int64_t rows = 8;
   int64_t length = 512;
@@ -37,6 +42,8 @@ struct ScoreOptions {
   bool progress = false;
   bool zero_states = false;         // recurrent models: tokens read zeros in place of the states
   std::function<bool()> stop = {};  // asked between batches: yes ends it there
+  // If not null, receives the score of every block of kItemTokens tokens of a document, in order.
+  TestItems* items = nullptr;
 };
 
 // Reads the documents in order, state carried along each, nothing shuffled. The network's mode

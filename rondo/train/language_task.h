@@ -25,6 +25,7 @@ class LanguageTask : public Task {
   // loss without it minus loss with it.
   Metrics probe() override;
 
+  std::string data_checksum() const override { return train_->checksum(); }
   std::string position() const override { return reader_.position(); }
   NamedTensors carried() const override { return state_.tensors(); }
   void restore(const std::string& position, const NamedTensors& carried) override;

@@ -45,6 +45,9 @@ class Task {
   // Further measurements of this step's network, every `probe_every` steps.
   virtual Metrics probe() { return {}; }
 
+  // Over what is learned from: equal for the same training data wherever they lie.
+  virtual std::string data_checksum() const = 0;
+
   // Place in the data, and tensors carried between batches.
   virtual std::string position() const = 0;
   virtual NamedTensors carried() const = 0;

@@ -58,8 +58,18 @@ class Trainer {
     prepare_network(task.network(), config.train);
   }
 
+  // Continues from the newest checkpoint, or begins. The folder is changed only when all of it has
+  // been read.
+  void resume() {
+    const auto found = folder_.checkpoints().newest();
+    std::vector<ConfigChange> changes;
+    if (found.has_value()) changes = restore(found->checkpoint, found->step);
+    folder_.begin({counters_.step, counters_.evaluation_due}, changes);
+    task_.keep_files(folder_.path());
+    if (found.has_value()) log_info("continuing from step {}", counters_.step);
+  }
+
   int run() {
-    resume();
     ProgressOptions shown;
     shown.initial = counters_.step;
     Progress progress("train", config_.train.steps, shown);
@@ -92,17 +102,6 @@ class Trainer {
   double seconds() const {
     const auto now = std::chrono::steady_clock::now();
     return counters_.seconds + std::chrono::duration<double>(now - started_).count();
-  }
-
-  // Continues from the newest checkpoint, or begins. The folder is changed only when all of it has
-  // been read.
-  void resume() {
-    const auto found = folder_.checkpoints().newest();
-    std::vector<ConfigChange> changes;
-    if (found.has_value()) changes = restore(found->checkpoint, found->step);
-    folder_.begin({counters_.step, counters_.evaluation_due}, changes);
-    task_.keep_files(folder_.path());
-    if (found.has_value()) log_info("continuing from step {}", counters_.step);
   }
 
   std::vector<ConfigChange> restore(const Checkpoint& c, int64_t step) {
@@ -313,8 +312,11 @@ class Trainer {
 
 }  // namespace
 
-int train(Task& task, const RunConfig& config, RunFolder& folder) {
-  return Trainer(task, config, folder).run();
+int train(Task& task, const RunConfig& config, RunFolder& folder, const RunBegun& begun) {
+  Trainer trainer(task, config, folder);
+  trainer.resume();
+  if (begun) begun(folder.path());
+  return trainer.run();
 }
 
 }  // namespace rondo

@@ -3,6 +3,8 @@
 // for bit, because every random draw is a function of (seed, step) and a checkpoint holds the rest.
 #pragma once
 
+#include <functional>
+
 #include "rondo/train/run_folder.h"
 #include "rondo/train/task.h"
 #include "rondo/train/weight_average.h"
@@ -13,7 +15,9 @@ namespace rondo {
 // code: 0, or 128 and the signal's number (129, 130, 143) after a saved checkpoint. Error{diverged}
 // after five losses in a row that are not finite, or when weights are not, none of which is saved.
 // Whatever cannot be continued is an Error before anything in the folder is changed.
-int train(Task& task, const RunConfig& config, RunFolder& folder);
+// `begun`, if given, is called with the folder's path before the first step, when it may be written.
+using RunBegun = std::function<void(const std::string& run)>;
+int train(Task& task, const RunConfig& config, RunFolder& folder, const RunBegun& begun = {});
 
 // What a run will take, measured by doing a few steps without writing anything.
 struct DryRun {

@@ -38,6 +38,7 @@ class TranslationTask : public Task {
   // Mean loss per target token of the validation pairs, without smoothing, and its perplexity.
   std::optional<Evaluation> evaluate(const StopCheck& stop) override;
 
+  std::string data_checksum() const override { return train_->fingerprint(); }
   std::string position() const override { return batches_.position(); }
   NamedTensors carried() const override { return {}; }
   void restore(const std::string& position, const NamedTensors& carried) override;

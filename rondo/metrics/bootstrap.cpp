@@ -1,0 +1,54 @@
+// The parts of the bootstrap that do not depend on what is resampled.
+#include "rondo/metrics/bootstrap.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "rondo/base/error.h"
+#include "rondo/base/random.h"
+
+namespace rondo {
+
+std::vector<uint32_t> bootstrap_draws(size_t sentences, int64_t sample,
+                                      const BootstrapOptions& options) {
+  RONDO_ASSERT(sentences > 0 && sentences <= UINT32_MAX && sample >= 0);
+  CounterRandom random(options.seed, "bootstrap", static_cast<uint64_t>(sample));
+  std::vector<uint32_t> draws(sentences);
+  for (uint32_t& draw : draws) draw = static_cast<uint32_t>(random.below(sentences));
+  return draws;
+}
+
+Interval interval_of(std::vector<double> scores) {
+  RONDO_ASSERT(!scores.empty());
+  std::sort(scores.begin(), scores.end());
+  const size_t outside = scores.size() / 40;
+  Interval interval;
+  interval.mean =
+      std::accumulate(scores.begin(), scores.end(), 0.0) / static_cast<double>(scores.size());
+  interval.low = scores[outside];
+  interval.high = scores[scores.size() - outside - 1];
+  return interval;
+}
+
+double paired_p_value(const std::vector<double>& system, const std::vector<double>& baseline,
+                      double observed) {
+  RONDO_ASSERT(!system.empty() && system.size() == baseline.size());
+  std::vector<double> distances(system.size());
+  for (size_t s = 0; s < system.size(); ++s) distances[s] = std::abs(system[s] - baseline[s]);
+  const auto samples = static_cast<double>(distances.size());
+  const double mean = std::accumulate(distances.begin(), distances.end(), 0.0) / samples;
+  if (mean == 0) return 1;
+  const auto farther = std::count_if(distances.begin(), distances.end(), [&](double distance) {
+    return distance - mean > std::abs(observed);
+  });
+  return (static_cast<double>(farther) + 1) / (samples + 1);
+}
+
+std::string bootstrap_signature(const BootstrapOptions& options) {
+  return fmt::format("bs:{}|seed:{}", options.samples, options.seed);
+}
+
+}  // namespace rondo

@@ -1,0 +1,32 @@
+// Web pages that stand alone: one file, no network, light and dark, readable on paper.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace rondo {
+
+// `text` with &, <, > and quotes made harmless.
+std::string escape_html(std::string_view text);
+
+class Page {
+ public:
+  explicit Page(std::string title) : title_(std::move(title)) {}
+
+  void heading(std::string_view text);
+  void paragraph(std::string_view text);
+  // A table; the first line is its head. Cells are text. All but the first column align right.
+  void table(const std::vector<std::vector<std::string>>& lines);
+  // A figure: SVG or other markup, as given.
+  void figure(std::string_view markup, std::string_view caption = {});
+  void raw(std::string_view markup) { body_ += markup; }
+
+  std::string html() const;
+
+ private:
+  std::string title_;
+  std::string body_;
+};
+
+}  // namespace rondo

@@ -1,0 +1,98 @@
+// Results of a table as a web page.
+#include <fmt/format.h>
+
+#include <cmath>
+#include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "rondo/report/charts.h"
+#include "rondo/report/page.h"
+#include "rondo/tables/table_report.h"
+
+namespace rondo {
+namespace {
+
+// The value that training logs for the metric of a column.
+std::string logged_metric(const std::string& metric) {
+  if (metric == "bits_per_token" || metric == "word_perplexity") return "valid_bits_per_token";
+  if (metric == "bits_per_byte") return "valid_bits_per_byte";
+  return metric == "accuracy" ? "valid_accuracy" : "valid_loss";
+}
+
+std::map<double, double> read_curve(const std::string& run, const std::string& key) {
+  std::map<double, double> curve;
+  std::ifstream file(run + "/metrics.jsonl");
+  for (std::string line; std::getline(file, line);) {
+    const auto json = nlohmann::json::parse(line, nullptr, false);
+    if (!json.is_object() || !json.contains(key) || !json[key].is_number()) continue;
+    curve[json.value("step", 0.0)] = json[key];
+  }
+  return curve;
+}
+
+// The mean over seeds at every step that all of them logged.
+Series mean_curve(const CellResult& cell, const std::string& label, const std::string& key) {
+  std::map<double, std::pair<double, size_t>> sums;
+  for (const SeedResult& seed : cell.seeds) {
+    for (const auto& [step, value] : read_curve(seed.folder, key)) {
+      sums[step].first += value;
+      ++sums[step].second;
+    }
+  }
+  Series series{label, {}};
+  for (const auto& [step, sum] : sums) {
+    if (sum.second != cell.seeds.size()) continue;
+    series.points.emplace_back(step, sum.first / static_cast<double>(sum.second));
+  }
+  return series;
+}
+
+void add_column(Page& page, const TableResults& results, const TableColumn& column) {
+  page.heading(column.label);
+  BarChart bars;
+  bars.unit = metric_title(column.metric);
+  LineChart curves;
+  curves.x_label = "step";
+  curves.y_label = logged_metric(column.metric);
+  for (const CellResult& cell : results.cells) {
+    if (cell.column != column.name) continue;
+    const std::string& label = results.table.row(cell.row).label;
+    Bar bar{label, std::nullopt, std::nullopt};
+    if (!cell.seeds.empty()) bar.value = cell.score.mean;
+    if (std::isfinite(cell.score.high) && !cell.seeds.empty()) {
+      bar.interval = {cell.score.low, cell.score.high};
+    }
+    bars.bars.push_back(bar);
+    Series series = mean_curve(cell, label, curves.y_label);
+    if (!series.points.empty()) curves.series.push_back(std::move(series));
+  }
+  page.table(table_lines(results, column));
+  page.figure(bar_chart(bars), "Mean over seeds on the test data, with 95 % intervals.");
+  if (!curves.series.empty()) {
+    page.figure(line_chart(curves),
+                fmt::format("Mean over seeds of {} while training.", curves.y_label));
+  }
+}
+
+}  // namespace
+
+std::string table_html(const TableResults& results) {
+  Page page(table_title(results));
+  for (const TableColumn& column : results.table.columns) add_column(page, results, column);
+  if (!results.claims.empty()) {
+    page.heading("Claims");
+    std::string rows =
+        "<table class=\"words\"><tr><th>claim</th><th>verdict</th><th>evidence</th></tr>";
+    for (const ClaimResult& c : results.claims) {
+      rows += fmt::format("<tr><td>{}</td><td><b>{}</b></td><td>{}</td></tr>",
+                          escape_html(c.claim.text), verdict_name(c.verdict),
+                          escape_html(claim_evidence(c)));
+    }
+    page.raw(rows + "</table>\n");
+  }
+  for (const std::string& origin : results.origins) page.paragraph("Made by " + origin + ".");
+  return page.html();
+}
+
+}  // namespace rondo

@@ -1,0 +1,32 @@
+// The results of a table, for people (text, Markdown, HTML) and programs (JSON).
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "rondo/tables/table_results.h"
+
+namespace rondo {
+
+std::string table_text(const TableResults& results);
+std::string table_markdown(const TableResults& results);
+std::string table_json(const TableResults& results);
+// A page that stands alone: bars with intervals, and learning curves by step.
+std::string table_html(const TableResults& results);
+
+// "RingFormer, Table 4: … (mini size)".
+std::string table_title(const TableResults& results);
+// One column: its head, then a line for each row.
+using TableLines = std::vector<std::vector<std::string>>;
+TableLines table_lines(const TableResults& results, const TableColumn& column);
+
+// "8.94 M" as the paper would print it; "–" for 0.
+std::string table_count(double count);
+// "1.3021 ± 0.0043", "1.3021" without an interval, "–" without a score.
+std::string table_score(const CellResult& cell, const std::string& metric);
+// "difference +0.013 [0.004, 0.022], p = 0.02, paired t-test over 3 seeds".
+std::string claim_evidence(const ClaimResult& claim);
+// "bits per token (lower is better)".
+std::string metric_title(const std::string& metric);
+
+}  // namespace rondo

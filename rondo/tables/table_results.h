@@ -1,0 +1,66 @@
+// What came out of a table: scores over seeds, the paper's figures beside them, and which of its
+// claims hold.
+#pragma once
+
+#include <optional>
+
+#include "rondo/metrics/statistics.h"
+#include "rondo/metrics/test_items.h"
+#include "rondo/tables/table_run.h"
+
+namespace rondo {
+
+// One finished run.
+struct SeedResult {
+  int64_t seed = 0;
+  std::string folder;
+  double score = 0;
+  double minutes = 0;  // of training
+};
+
+// One row in one column.
+struct CellResult {
+  std::string row;
+  std::string column;
+  std::vector<SeedResult> seeds;  // finished, by seed
+  int64_t diverged = 0;
+  int64_t unfinished = 0;
+  MeanInterval score;  // over seeds
+  double minutes = 0;  // of one run, on average
+  double parameters = 0;
+  double parameters_without_embeddings = 0;
+  double multiply_adds = 0;
+  std::optional<double> paper;
+};
+
+enum class Verdict { holds, reversed, undecided, missing };
+const char* verdict_name(Verdict verdict);
+
+struct ClaimResult {
+  TableClaim claim;
+  std::string column;
+  Verdict verdict = Verdict::missing;
+  // How much better the row is that is said to be better, in units of the metric, with its 95 %
+  // interval; negative if it is worse.
+  double difference = 0;
+  double low = 0;
+  double high = 0;
+  std::optional<double> p_value;
+  std::string method;  // "paired t-test over 3 seeds"
+};
+
+struct TableResults {
+  std::string folder;
+  PaperTable table;
+  bool mini = false;
+  std::vector<CellResult> cells;  // rows within columns
+  std::vector<ClaimResult> claims;
+  std::vector<std::string> origins;  // distinct "commit, CPU, data" of the runs
+
+  const CellResult* cell(const std::string& column, const std::string& row) const;
+};
+
+// Error{bad_input} if the folder is not one of 'rondo table run', or a result in it is damaged.
+TableResults read_table_results(const std::string& folder);
+
+}  // namespace rondo

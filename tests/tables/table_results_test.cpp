@@ -1,0 +1,169 @@
+// Judging claims, on folders written by hand whose numbers can be worked out on paper.
+#include "rondo/tables/table_results.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "rondo/base/files.h"
+#include "rondo/tables/table_report.h"
+#include "tests/base/base_test_util.h"
+
+namespace rondo {
+namespace {
+
+constexpr const char* kTableText = R"(
+title = "Made up"
+paper = "Nobody"
+place = "Table 0"
+[column.main]
+label = "Set"
+recipe = "RECIPE"
+metric = "METRIC"
+[row.good]
+model = "sret/t"
+paper.main = 80.5
+[row.bad]
+model = "sret/t-global"
+[row.broken]
+model = "sret/tl"
+[claim.better]
+text = "Good is better than bad"
+better = "good"
+than = "bad"
+[claim.margin]
+text = "Good is better than bad by 5"
+better = "good"
+than = "bad"
+margin = 5.0
+[claim.breaks]
+text = "Broken does not train"
+better = "good"
+than = "broken"
+[claim.reverse]
+text = "Bad is better than good"
+better = "bad"
+than = "good"
+)";
+
+class TableFolders : public ::testing::Test {
+ protected:
+  void make(const std::string& metric) {
+    write_file(path("recipe.toml"), "[model]\nbase = \"sret/t\"\n[data]\ntrain = \"x\"\n");
+    std::string text = kTableText;
+    text.replace(text.find("RECIPE"), 6, path("recipe.toml"));
+    text.replace(text.find("METRIC"), 6, metric);
+    write_file(path("table.toml"), text);
+    write_file(path("table.json"),
+               R"({"name": "nobody/table0", "mini": true, "jobs": 1, "set": []})");
+    metric_ = metric;
+  }
+
+  std::string path(const std::string& name) const { return folder_.path() + "/" + name; }
+
+  // A finished run; `right` of 100 images.
+  void finish(const std::string& row, int seed, double score, int right = 0) {
+    const std::string run = fmt::format("main/{}/seed{}", row, seed);
+    std::filesystem::create_directories(path(run));
+    const nlohmann::json json = {{"metrics", {{metric_, {{"score", score}}}}}};
+    write_file(path(run + "/test.json"), json.dump());
+    write_file(path(run + "/run.json"),
+               R"({"parameters": 1234567, "commit": "abc", "cpu": "Z80"})");
+    TestItems items;
+    items.task = "image";
+    for (int i = 0; i < 100; ++i) items.add_image(i < right, true, 1.0);
+    items.save(path(run + "/test.items"));
+  }
+
+  void diverge(const std::string& row, int seed) {
+    const std::string run = fmt::format("main/{}/seed{}", row, seed);
+    std::filesystem::create_directories(path(run));
+    write_file(path(run + "/diverged.json"), "{}");
+  }
+
+  testing::TempDir folder_;
+  std::string metric_;
+};
+
+const ClaimResult& claim(const TableResults& results, const std::string& name) {
+  for (const ClaimResult& c : results.claims) {
+    if (c.claim.name == name) return c;
+  }
+  throw std::runtime_error("no claim " + name);
+}
+
+TEST_F(TableFolders, ClaimsAreJudgedByPairsOfSeeds) {
+  make("accuracy");
+  // Differences 2, 3, 4: mean 3, and 4.302653 / sqrt(3) = 2.484 to either side.
+  for (int seed = 1; seed <= 3; ++seed) {
+    finish("good", seed, 70 + seed);
+    finish("bad", seed, 69);
+    diverge("broken", seed);
+  }
+  const TableResults r = read_table_results(folder_.path());
+  const ClaimResult& better = claim(r, "better");
+  EXPECT_EQ(better.verdict, Verdict::holds);
+  EXPECT_NEAR(better.difference, 3, 1e-12);
+  EXPECT_NEAR(better.low, 3 - 2.484137712, 1e-8);
+  EXPECT_NEAR(better.high, 3 + 2.484137712, 1e-8);
+  // t = 3 sqrt(3) = 5.196 with 2 degrees of freedom: p = 1 - t / sqrt(2 + t²).
+  EXPECT_NEAR(*better.p_value, 1 - std::sqrt(27.0 / 29.0), 1e-9);
+  EXPECT_EQ(claim(r, "margin").verdict, Verdict::undecided);  // 5 lies within the interval
+  EXPECT_EQ(claim(r, "reverse").verdict, Verdict::reversed);
+  EXPECT_EQ(claim(r, "breaks").verdict, Verdict::holds);
+  EXPECT_EQ(r.cell("main", "broken")->diverged, 3);
+  EXPECT_EQ(r.cell("main", "good")->parameters, 1234567);
+  EXPECT_EQ(*r.cell("main", "good")->paper, 80.5);
+}
+
+TEST_F(TableFolders, LowerIsBetterForBits) {
+  make("bits_per_token");
+  for (int seed = 1; seed <= 2; ++seed) {
+    finish("good", seed, 1.0 + 0.001 * seed);
+    finish("bad", seed, 1.1);
+  }
+  const TableResults r = read_table_results(folder_.path());
+  EXPECT_EQ(claim(r, "better").verdict, Verdict::holds);
+  EXPECT_NEAR(claim(r, "better").difference, 0.0985, 1e-12);
+  EXPECT_EQ(claim(r, "reverse").verdict, Verdict::reversed);
+  EXPECT_EQ(claim(r, "breaks").verdict, Verdict::missing);
+}
+
+TEST_F(TableFolders, OneSeedIsJudgedByItsItems) {
+  make("accuracy");
+  finish("good", 1, 80, 80);
+  finish("bad", 1, 50, 50);
+  const TableResults r = read_table_results(folder_.path());
+  EXPECT_EQ(claim(r, "better").verdict, Verdict::holds);
+  EXPECT_NEAR(claim(r, "better").difference, 30, 1e-12);
+  EXPECT_NE(claim(r, "better").method.find("100 test items"), std::string::npos);
+}
+
+TEST_F(TableFolders, ReportsHaveEveryRowAndClaim) {
+  make("accuracy");
+  for (int seed = 1; seed <= 2; ++seed) {
+    finish("good", seed, 70 + seed);
+    finish("bad", seed, 60);
+  }
+  const TableResults r = read_table_results(folder_.path());
+  for (const std::string& text : {table_text(r), table_markdown(r), table_html(r)}) {
+    for (const char* part : {"good", "bad", "broken", "71.50", "1.23 M", "80.5", "holds",
+                             "Good is better than bad", "commit abc"}) {
+      EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
+    }
+  }
+  const auto json = nlohmann::json::parse(table_json(r));
+  EXPECT_EQ(json["cells"].size(), 3U);
+  EXPECT_EQ(json["cells"][0]["mean"], 71.5);
+  EXPECT_EQ(json["claims"][0]["verdict"], "holds");
+}
+
+TEST_F(TableFolders, AnotherFolderIsRefused) {
+  EXPECT_ANY_THROW(read_table_results(folder_.path()));
+}
+
+}  // namespace
+}  // namespace rondo

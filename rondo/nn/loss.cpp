@@ -144,4 +144,8 @@ Tensor soft_cross_entropy(const Tensor& logits, const Tensor& targets) {
   return -(targets * at::log_softmax(widened(logits), -1)).sum();
 }
 
+Tensor soft_distillation(const Tensor& student, const Tensor& teacher) {
+  return soft_cross_entropy(student, teacher.softmax(-1));
+}
+
 }  // namespace rondo::nn

@@ -14,4 +14,8 @@ Tensor cross_entropy_sum(const Tensor& logits, const Tensor& labels, double smoo
 // Sum over rows of -Σ targets · log softmax(logits), both [N, V].
 Tensor soft_cross_entropy(const Tensor& logits, const Tensor& targets);
 
+// SReT's soft distillation: the same with the teacher's probabilities as targets, both given as
+// logits [N, V]. No labels, no temperature.
+Tensor soft_distillation(const Tensor& student, const Tensor& teacher);
+
 }  // namespace rondo::nn

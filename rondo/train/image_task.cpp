@@ -107,7 +107,7 @@ Tensor ImageTask::teacher_logits(const Tensor& images) const {
 Tensor ImageTask::loss_of(const Tensor& logits, const Tensor& targets,
                           const Tensor& teacher) const {
   if (!teacher.defined()) return nn::soft_cross_entropy(logits, targets);
-  if (config_.distill.kind == "soft") return nn::soft_cross_entropy(logits, teacher.softmax(1));
+  if (config_.distill.kind == "soft") return nn::soft_distillation(logits, teacher);
   const Tensor choice = at::one_hot(teacher.argmax(1), logits.size(1)).to(at::kFloat);
   return nn::soft_cross_entropy(logits, (targets + choice) / 2.0);
 }

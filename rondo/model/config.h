@@ -17,6 +17,10 @@
 
 namespace rondo {
 
+constexpr const char* kNormEpsilonHelp =
+    "epsilon of the level norms; 0 = as the scheme's authors: ring (and style fairseq) 1e-5, "
+    "others 1e-6";
+
 // Translation: source and target through an encoder and a decoder.
 struct EncoderDecoderConfig {
   int64_t source_vocabulary = 52000;
@@ -27,6 +31,7 @@ struct EncoderDecoderConfig {
   int64_t heads = 8;
   double dropout = 0.1;
   std::string style = "ringformer";
+  double norm_epsilon = 0.0;
   bool one_norm_per_level = false;
   DepthConfig depth;
 };
@@ -44,6 +49,7 @@ void describe(V& v, EncoderDecoderConfig& c) {
           "ringformer: no biases, gelu, separate head; fairseq: biases, relu, scaled embeddings, "
           "head tied to the target embedding",
           one_of({"ringformer", "fairseq"}));
+  v.field("norm_epsilon", c.norm_epsilon, kNormEpsilonHelp, between(0, 1));
   v.field("one_norm_per_level", c.one_norm_per_level,
           "one norm serves all sub-layers of a level (the RingFormer authors' vanilla baseline)");
   v.section("depth", c.depth, "weight sharing over depth, encoder and decoder alike");
@@ -63,7 +69,7 @@ struct VisionConfig {
   std::string pool = "class";
   double dropout = 0.1;
   double drop_path = 0.0;
-  double norm_epsilon = 1e-5;
+  double norm_epsilon = 0.0;
   std::string init = "ringformer";
   bool mixed_depth = false;
   DepthConfig depth;
@@ -86,7 +92,7 @@ void describe(V& v, VisionConfig& c) {
           one_of({"class", "mean"}));
   v.field("dropout", c.dropout, "dropout rate", between(0, 0.99));
   v.field("drop_path", c.drop_path, "stochastic depth of the last level", between(0, 0.99));
-  v.field("norm_epsilon", c.norm_epsilon, "epsilon of the level norms", between(0, 1));
+  v.field("norm_epsilon", c.norm_epsilon, kNormEpsilonHelp, between(0, 1));
   v.field("init", c.init, "initial weights", one_of({"ringformer", "deit"}));
   v.field("mixed_depth", c.mixed_depth,
           "training: a second pass plays every block once; the losses are averaged");

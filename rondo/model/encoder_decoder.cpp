@@ -24,11 +24,12 @@ nn::AttentionShape translation_attention(const EncoderDecoderConfig& c) {
   return shape;
 }
 
-StackOptions translation_stack_options(const EncoderDecoderConfig& c) {
+StackOptions translation_stack_options(const EncoderDecoderConfig& c, const DepthPlan& plan) {
   StackOptions o;
   o.width = c.width;
   o.placement = NormPlacement::post;
-  o.norm_epsilon = 1e-5;
+  // fairseq leaves every norm at torch's own epsilon, whatever shares its weights.
+  o.norm_epsilon = fairseq(c) && c.norm_epsilon == 0.0 ? 1e-5 : level_epsilon(c.norm_epsilon, plan);
   o.feed_forward.width = c.width;
   o.feed_forward.hidden = c.hidden;
   o.feed_forward.bias = fairseq(c);
@@ -75,8 +76,9 @@ std::shared_ptr<Stack> EncoderDecoder::make_stack(bool decoder) const {
   SelfAttentionOptions attention;
   attention.shape = translation_attention(config_);
   attention.causal = decoder;
+  const DepthPlan plan = make_plan(config_.depth, shape);
   return std::make_shared<Stack>(
-      translation_stack_options(config_), make_plan(config_.depth, shape),
+      translation_stack_options(config_, plan), plan,
       [&](int64_t) { return std::make_shared<SelfAttention>(attention); }, attention.shape);
 }
 

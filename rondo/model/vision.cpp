@@ -20,11 +20,11 @@ nn::LinearLaws feed_forward_laws(const VisionConfig& c) {
   return {nn::xavier_uniform(c.width, c.hidden), nn::normal(1e-6)};
 }
 
-StackOptions vision_stack_options(const VisionConfig& c) {
+StackOptions vision_stack_options(const VisionConfig& c, const DepthPlan& plan) {
   StackOptions o;
   o.width = c.width;
   o.placement = NormPlacement::pre;
-  o.norm_epsilon = c.norm_epsilon;
+  o.norm_epsilon = level_epsilon(c.norm_epsilon, plan);
   o.feed_forward.width = c.width;
   o.feed_forward.hidden = c.hidden;
   o.feed_forward.hidden_dropout = c.dropout;
@@ -74,8 +74,9 @@ Vision::Vision(const VisionConfig& config) : config_(config) {
   if (c.positions == "learned") {
     positions_ = parameter("positions", {1, tokens, c.width}, nn::normal(0.02));
   }
+  const DepthPlan plan = vision_plan(c);
   stack_ =
-      register_module("stack", std::make_shared<Stack>(vision_stack_options(c), vision_plan(c),
+      register_module("stack", std::make_shared<Stack>(vision_stack_options(c, plan), plan,
                                                        [&c](int64_t) { return vision_mixing(c); }));
   norm_ = register_module("norm",
                           std::make_shared<nn::Norm>(nn::NormKind::layer, c.width, kFinalEpsilon));

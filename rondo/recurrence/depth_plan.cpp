@@ -79,6 +79,7 @@ void compact(DepthPlan& plan) {
 
 DepthPlan first_loops(const DepthPlan& plan) {
   DepthPlan shallow;
+  shallow.norm_epsilon = plan.norm_epsilon;
   std::copy_if(plan.levels.begin(), plan.levels.end(), std::back_inserter(shallow.levels),
                [](const Level& level) { return level.loop == 0; });
   return shallow;

@@ -31,6 +31,8 @@ struct Level {
 
 struct DepthPlan {
   std::vector<Level> levels;
+  // Epsilon of the level norms, as the scheme's authors have it.
+  double norm_epsilon = 1e-6;
 
   int64_t size() const { return static_cast<int64_t>(levels.size()); }
   // How many weights of each kind the plan names.
@@ -57,6 +59,11 @@ struct PlanShape {
 // The plan of the scheme that `config` names; `stage` picks the entry where the configuration has
 // one per stage of a pyramid.
 DepthPlan make_plan(const DepthConfig& config, const PlanShape& shape, int64_t stage = 0);
+
+// Epsilon of the level norms: what the configuration says, or (0) what the scheme has.
+inline double level_epsilon(double configured, const DepthPlan& plan) {
+  return configured > 0.0 ? configured : plan.norm_epsilon;
+}
 
 // Renumbers every bank by first use, so that no weights are made that no level plays.
 void compact(DepthPlan& plan);

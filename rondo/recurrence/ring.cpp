@@ -19,6 +19,7 @@ std::shared_ptr<nn::Linear> fold_map(const nn::Linear& map, const nn::LowRank& s
 
 DepthPlan ring_plan(const DepthConfig& config, const PlanShape& shape, int64_t /*stage*/) {
   DepthPlan plan;
+  plan.norm_epsilon = 1e-5;  // the authors' other networks say 1e-6, these are left at torch's own
   for (int64_t i = 0; i < config.levels; ++i) {
     Level level;
     level.mixing = 0;

@@ -25,7 +25,7 @@ void apply_signal(const StepSignal& g, const float* x, std::vector<float>& low,
   kernels::matvec(g.up, x, 0, g.up.panels(), y.data());
 }
 
-constexpr float kHeadEpsilon = 1e-6F;  // as WindowAttention::normalise
+constexpr float kHeadEpsilon = 1e-6F;  // as WindowAttention::unit_length
 
 }  // namespace
 
@@ -169,8 +169,10 @@ void StepLoop::attend_head(size_t number, int64_t head, Own& own) {
       v[i] += own.signals[2][s];
     }
   }
-  kernels::normalise_one(q, d, kHeadEpsilon);
-  kernels::normalise_one(k, d, kHeadEpsilon);
+  if (c.time.normalise) {
+    kernels::normalise_one(q, d, kHeadEpsilon);
+    kernels::normalise_one(k, d, kHeadEpsilon);
+  }
   const int64_t row = head * 2 * c.time.window;  // of the buffers
   const int64_t place = c.time.window + phase_;
   std::copy_n(k, d, view.keys + (row + place) * d);
@@ -213,7 +215,7 @@ void StepLoop::attend_states(const StepLevel& level, const View& view, int64_t h
   const LanguageModelConfig& c = weights_->config();
   const int64_t d = c.head_width;
   float* q = state_q_.data() + head * d;
-  kernels::normalise_one(q, d, kHeadEpsilon);
+  if (c.time.normalise) kernels::normalise_one(q, d, kHeadEpsilon);
   kernels::OneQuery query;
   query.q = q;
   query.keys = view.state_keys + head * view.state_head;

@@ -76,6 +76,7 @@ std::shared_ptr<TokenMixing> LanguageModel::make_mixing(int64_t index) const {
   o.window = time.kind == "none" ? 0 : time.window;
   o.attend_self = time.attend_self;
   o.mask_empty_cache = time.mask_empty_cache;
+  o.normalise = time.normalise;
   o.reads_states = time.recurrent_at(level) || time.kind == "feedback";
   o.shape.output = nn::fan_in_laws((o.reads_states ? 2 : 1) * config_.heads * config_.head_width);
   o.input_dropout = config_.dropout;

@@ -48,7 +48,7 @@ Shape tokens_by_block(int64_t behind, int64_t window, int64_t new_tokens) {
 
 RecurrentCell::RecurrentCell(const TimeConfig& time, const nn::AttentionShape& shape,
                              int64_t hidden)
-    : configuration_(time.configuration), heads_(shape.heads) {
+    : configuration_(time.configuration), normalise_(time.normalise), heads_(shape.heads) {
   const int64_t inner = shape.heads * shape.head_width;
   const int64_t width = shape.width;
   const auto kind = time.gate == "fixed" ? nn::GateKind::fixed : nn::GateKind::lstm;
@@ -58,7 +58,7 @@ RecurrentCell::RecurrentCell(const TimeConfig& time, const nn::AttentionShape& s
 
   norm_ =
       register_module("norm", std::make_shared<nn::Norm>(nn::NormKind::rms, width, kNormEpsilon));
-  identity_ = parameter("identity", {time.states, width}, nn::normal(1.0));
+  if (time.state_ids) identity_ = parameter("identity", {time.states, width}, nn::normal(1.0));
   const bool single = configuration_ == "single";
   projections_ = register_module(
       "projections",
@@ -86,16 +86,17 @@ RecurrentCell::RecurrentCell(const TimeConfig& time, const nn::AttentionShape& s
 }
 
 RecurrentCell::Read RecurrentCell::read(const Tensor& c, const Scope& scope) const {
-  const Tensor u = norm_->forward(c, scope / "norm") + identity_;  // [B, S, D]
+  Tensor u = norm_->forward(c, scope / "norm");  // [B, S, D]
+  if (identity_.defined()) u = u + identity_;
   Read r;
   const auto heads = projections_->heads_of(u, u, {}, scope, token_query_.get());
-  r.keys = WindowAttention::normalise(heads.k);
+  r.keys = for_scores(heads.k);
   r.values = heads.v;
-  r.queries = WindowAttention::normalise(heads.q);
-  r.token_queries = WindowAttention::normalise(
-      heads.more.defined()
-          ? heads.more
-          : nn::split_heads(token_query_->forward(u, scope / "token_query"), heads_));
+  r.queries = for_scores(heads.q);
+  r.token_queries =
+      for_scores(heads.more.defined()
+                     ? heads.more
+                     : nn::split_heads(token_query_->forward(u, scope / "token_query"), heads_));
   return r;
 }
 

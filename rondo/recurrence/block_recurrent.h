@@ -35,12 +35,16 @@ class RecurrentCell : public nn::Module {
  private:
   Tensor feed(const Tensor& input, const Tensor& c, const Scope& scope) const;
   Tensor squash(const Tensor& z) const { return tanh_ ? at::tanh(z) : z; }
+  Tensor for_scores(const Tensor& heads) const {
+    return normalise_ ? WindowAttention::unit_length(heads) : heads;
+  }
 
   std::string configuration_;
   bool tanh_ = false;
+  bool normalise_ = true;
   int64_t heads_ = 0;
   std::shared_ptr<nn::Norm> norm_, feed_forward_norm_;
-  Tensor identity_;  // state IDs [S, D], added after the norm
+  Tensor identity_;  // state IDs [S, D], added after the norm; undefined without
   std::shared_ptr<nn::Projections> projections_;
   std::shared_ptr<nn::Linear> token_query_, up_, down_;
   Tensor scale_, token_scale_;  // [H]

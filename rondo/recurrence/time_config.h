@@ -15,8 +15,10 @@ struct TimeConfig {
   int64_t segment = 4096;
   bool attend_self = false;
   bool mask_empty_cache = false;
+  bool normalise = true;
   // block-recurrent and feedback
   int64_t states = 512;
+  bool state_ids = true;
   std::vector<int64_t> recurrent_layers = {10};
   std::string gate = "fixed";
   std::string configuration = "skip";
@@ -49,7 +51,11 @@ void describe(V& v, TimeConfig& c) {
   v.field("attend_self", c.attend_self, "a token also sees itself");
   v.field("mask_empty_cache", c.mask_empty_cache,
           "hide the empty cache at a document's start instead of attending to zeros");
+  v.field("normalise", c.normalise,
+          "queries and keys have unit length; false: as projected, still times the learned scale "
+          "(no 1/sqrt(d))");
   v.field("states", c.states, "S: recurrent state vectors", between(1, 1 << 20));
+  v.field("state_ids", c.state_ids, "a learned vector tells each state from the others");
   v.field("recurrent_layers", c.recurrent_layers, "layers with recurrence, counted from 1",
           between(1, kMaxLevels));
   v.field("gate", c.gate, "gate of the state", one_of({"fixed", "lstm"}));

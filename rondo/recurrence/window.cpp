@@ -59,17 +59,17 @@ WindowAttention::WindowAttention(const WindowOptions& options) : options_(option
   state_scale_ = parameter("state_scale", {shape.heads}, nn::constant(1.0));
 }
 
-Tensor WindowAttention::normalise(const Tensor& x) { return nn::unit_norm(x, 1e-6); }
+Tensor WindowAttention::unit_length(const Tensor& x) { return nn::unit_norm(x, 1e-6); }
 
 WindowAttention::Tokens WindowAttention::project(const MixingInput& in, const Scope& scope) const {
   const Tensor u = nn::dropout(in.u, options_.input_dropout, is_training());
   const auto heads = projections_->heads_of(u, in.x, in.signals, scope, state_query_.get());
   Tokens t;
-  t.q = normalise(heads.q);
-  t.k = normalise(heads.k);
+  t.q = for_scores(heads.q);
+  t.k = for_scores(heads.k);
   t.v = heads.v;
   if (state_query_ == nullptr) return t;
-  t.state_q = normalise(
+  t.state_q = for_scores(
       heads.more.defined()
           ? heads.more
           : nn::split_heads(state_query_->forward(u, scope / "state_query"), options_.shape.heads));

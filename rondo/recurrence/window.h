@@ -1,6 +1,6 @@
 // Attention over a sliding window of the past, with a cache of keys and values between calls
 // (Transformer-XL, and the Block-Recurrent paper's Slide). Queries and keys are L2-normalised per
-// head, scores carry T5's relative bias and a learned scale per head.
+// head unless told otherwise, scores carry T5's relative bias and a learned scale per head.
 //
 // Key j is visible to query i iff i - W <= j < i. Computed as tiles of W queries by 2W keys (the
 // previous block and their own), never as a T × T matrix.
@@ -16,6 +16,7 @@ struct WindowOptions {
   int64_t window = 0;             // W; 0 = no window: every earlier token and itself, growing cache
   bool attend_self = false;       // j <= i instead of j < i
   bool mask_empty_cache = false;  // hide the zeros that stand for the time before a document
+  bool normalise = true;          // queries and keys of unit length
   bool reads_states = false;      // second queries for recurrent states: [self | cross] heads
   double input_dropout = 0.0;
   double attention_dropout = 0.0;
@@ -35,7 +36,7 @@ class WindowAttention : public TokenMixing {
   virtual void end_block(LevelCache& cache) const;
 
   // x / sqrt(Σx² + 1e-6) over the last dimension.
-  static Tensor normalise(const Tensor& x);
+  static Tensor unit_length(const Tensor& x);
 
  protected:
   // Everything about the new tokens, once for the whole call. All [B, H, ·, d].
@@ -45,6 +46,10 @@ class WindowAttention : public TokenMixing {
     Tensor all_keys, all_values;  // cached ones first
   };
   Tokens project(const MixingInput& in, const Scope& scope) const;
+  // Queries or keys as scores read them.
+  Tensor for_scores(const Tensor& heads) const {
+    return options_.normalise ? unit_length(heads) : heads;
+  }
   // Puts the cached keys and values in front.
   void attach_cache(Tokens& tokens, int64_t level, const Call& call) const;
   // One token against the buffers.

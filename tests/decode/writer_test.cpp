@@ -47,6 +47,14 @@ std::map<std::string, LanguageModelConfig> writing_models() {
   recursive.depth.recursive.blocks = {2};
   recursive.depth.recursive.loops = {2};
   add("two_recurrent_layers", "block-recurrent").time.recurrent_layers = {1, 3};
+  add("no_state_ids", "block-recurrent").time.state_ids = false;
+  add("not_normalised", "block-recurrent").time.normalise = false;
+  add("window_not_normalised", "window").time.normalise = false;
+  auto& neither = add("feedback_neither", "feedback");
+  neither.time.state_ids = neither.time.normalise = false;
+  auto& ring = add("ring_not_normalised", "block-recurrent");
+  ring.depth.scheme = "ring";
+  ring.time.normalise = false;
   return models;
 }
 

@@ -96,6 +96,23 @@ INSTANTIATE_TEST_SUITE_P(
         RecurrentCase{"lstm", "single", "paper"}, RecurrentCase{"lstm", "skip", "paper"}),
     case_name);
 
+TEST(BlockRecurrent, GradientsWithoutIdsAndNormalizedQueriesAndKeys) {
+  TimeConfig time = recurrent_time({"lstm", "dual", "reference"});
+  time.state_ids = time.normalise = false;
+  WindowOptions options = recurrent_options();
+  options.normalise = false;
+  const auto layer = std::make_shared<BlockRecurrentAttention>(options, time, kBrtHidden);
+  make_generic(*layer, 22);
+  const Tensor u = variable({2, 9, kBrtWidth}, 32);
+  gradcheck(
+      [&] {
+        State state;
+        const Tensor y = play_in_pieces(*layer, u, {9}, state);
+        return at::cat({y.flatten(), state.get("level.0.state").flatten()});
+      },
+      with_parameters(*layer, {{"u", u}}));
+}
+
 TEST(BlockRecurrent, TanhModesDifferWhereTheyShould) {
   const at::NoGradGuard no_grad;
   const Tensor u = noise({1, 8, kBrtWidth}, 5);

@@ -82,7 +82,7 @@ Tensor PlainDocument::map(const std::string& name, const Tensor& x) const {
 
 Tensor PlainDocument::heads(const Tensor& u, const std::string& name, bool normalised) const {
   const Tensor y = map(name, u).view({u.size(0), options_.shape.heads, -1}).transpose(0, 1);
-  return normalised ? unit(y) : y;
+  return normalised && options_.normalise ? unit(y) : y;
 }
 
 void PlainDocument::project(const Tensor& u) {
@@ -126,7 +126,8 @@ Tensor PlainDocument::window(const Tensor& u) {
 }
 
 PlainDocument::StateView PlainDocument::view_state() const {
-  const Tensor u = rms(state_, parameter("cell.norm.weight")) + parameter("cell.identity");
+  Tensor u = rms(state_, parameter("cell.norm.weight"));
+  if (parameters_.count("cell.identity") != 0) u = u + parameter("cell.identity");
   return {heads(u, "cell.projections.key", true), heads(u, "cell.projections.value", false),
           heads(u, "cell.projections.query", true), heads(u, "cell.token_query", true)};
 }

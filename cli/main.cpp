@@ -63,6 +63,12 @@ void add_info(CLI::App& app) {
   size("--vocab", options->vocabulary, 1 << 24, "size of the vocabularies");
   size("--tokens", options->tokens, 1 << 24,
        "length of the sequence that multiply-adds are counted for");
+  verb->add_option("--count", options->count,
+                   "what counts as an operation: macs (multiply-adds, the default); norms (SReT's "
+                   "rule: 5 more per normalized element); authors (the RingFormer authors' rule: "
+                   "also 6 per GELU element, 1 per element added or divided, and forming every "
+                   "signal's matrix)")
+      ->check(CLI::IsMember({"macs", "norms", "authors"}));
   add_set(verb, options->set);
   verb->callback([options] {
     if (options->toml) return run_info_toml(*options);

@@ -22,6 +22,7 @@ struct InfoOptions {
   int64_t classes = 0;
   int64_t vocabulary = 0;
   int64_t tokens = 0;
+  std::string count = "macs";
 };
 
 // How a verb computes.

@@ -1,7 +1,6 @@
 // rondo info: what a model costs, beside what its paper prints.
 #include <fmt/format.h>
 
-#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "cli/engine/session.h"
@@ -21,31 +20,50 @@ const ZooEntry* zoo_entry(const std::string& name) {
   return nullptr;
 }
 
-nlohmann::json paper_json(const ZooEntry& entry) {
-  const PaperFigures& f = entry.figures;
-  nlohmann::json paper = {{"paper", entry.paper}, {"row", entry.row}};
-  if (f.parameters > 0) {
-    paper[f.without_embeddings ? "parameters_without_embeddings" : "parameters"] =
-        std::llround(f.parameters);
-    paper["exact"] = f.exact;
+// What is shown: a model's cost, and where the papers speak of it.
+struct Report {
+  std::string name;
+  Cost cost;
+  CountRule rule = CountRule::macs;
+  std::string rule_name;
+  const ZooEntry* entry = nullptr;  // null: not a named model
+  bool changed = false;             // by --set or a size: the paper's figures are not of this one
+};
+
+const char* parameters_key(const PaperFigures& f) {
+  return f.without_embeddings ? "parameters_without_embeddings" : "parameters";
+}
+
+// Figures stay text: a number would claim digits that the paper does not print.
+nlohmann::json paper_json(const Report& report) {
+  const PaperFigures& f = report.entry->figures;
+  nlohmann::json paper = {
+      {"paper", report.entry->paper}, {"row", report.entry->row}, {"changed", report.changed}};
+  if (report.changed) return paper;
+  if (!f.parameters.empty()) paper[parameters_key(f)] = f.parameters + "M";
+  if (!f.multiply_adds.empty()) {
+    paper["operations"] = f.multiply_adds + "G";
+    paper["count"] = f.count;
   }
-  if (f.multiply_adds > 0) {
-    paper[f.with_norms ? "macs_with_norms" : "macs"] = f.multiply_adds * 1e9;
-  }
+  if (!f.authors_code.empty()) paper["authors_code"] = {{parameters_key(f), f.authors_code}};
+  if (f.differs) paper["differs"] = true;
   if (!f.note.empty()) paper["note"] = f.note;
   return paper;
 }
 
-void print_json(const std::string& name, const Cost& cost, const ZooEntry* entry) {
+void print_json(const Report& report) {
+  const Cost& cost = report.cost;
   nlohmann::json parts = nlohmann::json::array();
   for (const CostPart& part : cost.parts) {
+    if (part.parameters == 0 && part.by(report.rule) == 0) continue;
     parts.push_back({{"name", part.name},
                      {"parameters", part.parameters},
                      {"shared", part.shared},
-                     {"macs", part.multiply_adds}});
+                     {"macs", part.multiply_adds},
+                     {"operations", part.by(report.rule)}});
   }
   const nlohmann::json out = {
-      {"name", name},
+      {"name", report.name},
       {"parameters", cost.parameters},
       {"parameters_without_embeddings", cost.without_embeddings},
       {"parameters_shared", cost.shared},
@@ -53,50 +71,57 @@ void print_json(const std::string& name, const Cost& cost, const ZooEntry* entry
       {"parts", parts},
       {"macs", cost.multiply_adds},
       {"macs_with_norms", cost.with_norms()},
-      {"paper", entry == nullptr ? nlohmann::json() : paper_json(*entry)},
+      {"count", report.rule_name},
+      {"operations", cost.by(report.rule)},
+      {"paper", report.entry == nullptr ? nlohmann::json() : paper_json(report)},
   };
   fmt::print("{}\n", out.dump(2));
 }
 
-void print_paper(const ZooEntry& entry) {
-  const PaperFigures& f = entry.figures;
-  fmt::print("\n{}, {}\n", entry.paper, entry.row);
-  if (f.parameters > 0) {
-    const std::string count =
-        f.exact ? with_commas(static_cast<int64_t>(f.parameters)) : si_count(f.parameters);
-    fmt::print("  paper: parameters{} {}\n", f.without_embeddings ? " without embeddings" : "",
-               count);
+void print_paper(const Report& report) {
+  const PaperFigures& f = report.entry->figures;
+  fmt::print("\n{}, {}\n", report.entry->paper, report.entry->row);
+  if (report.changed) {
+    fmt::print("  changed: the paper's figures are of the model as it is named\n");
+    return;
   }
-  if (f.multiply_adds > 0) {
-    fmt::print("  paper: multiply-adds{} {} G\n", f.with_norms ? " with norms" : "",
-               f.multiply_adds);
+  const char* what = f.without_embeddings ? "parameters without embeddings" : "parameters";
+  if (!f.parameters.empty()) fmt::print("  paper: {} {}M\n", what, f.parameters);
+  if (!f.multiply_adds.empty()) {
+    fmt::print("  paper: operations {} G (--count {})\n", f.multiply_adds, f.count);
   }
+  if (!f.authors_code.empty()) fmt::print("  authors' code: {} {}\n", what, f.authors_code);
   if (!f.note.empty()) fmt::print("  note: {}\n", f.note);
 }
 
 // Four decimals of a billion, as the papers' figures are compared to; small models in plain units.
-std::string multiply_adds_text(double count) {
+std::string billions(double count) {
   return count < 1e8 ? si_count(count) : fmt::format("{:.4f} G", count / 1e9);
 }
 
-void print_table(const std::string& name, const Cost& cost, const ZooEntry* entry) {
-  fmt::print("{}\n\n", name);
-  const auto row = [](const char* what, int64_t count) {
-    fmt::print("{:<34}{:>16}\n", what, with_commas(count));
+void print_table(const Report& report) {
+  const Cost& cost = report.cost;
+  fmt::print("{}\n\n", report.name);
+  const auto row = [](const char* what, const std::string& count) {
+    fmt::print("{:<34}{:>16}\n", what, count);
   };
-  row("parameters", cost.parameters);
-  row("  without embeddings and head", cost.without_embeddings);
-  row("  shared by several levels", cost.shared);
-  row("  of one level each", cost.per_level);
-  fmt::print("{:<34}{:>16}\n", "multiply-adds", multiply_adds_text(cost.multiply_adds));
-  fmt::print("{:<34}{:>16}\n\n", "  with 5 per normalised element",
-             multiply_adds_text(cost.with_norms()));
-  fmt::print("{:<24}{:>16}{:>16}{:>16}\n", "part", "parameters", "of them shared", "multiply-adds");
-  for (const CostPart& part : cost.parts) {
-    fmt::print("{:<24}{:>16}{:>16}{:>16}\n", part.name, with_commas(part.parameters),
-               with_commas(part.shared), si_count(part.multiply_adds));
+  row("parameters", with_commas(cost.parameters));
+  row("  without embeddings and head", with_commas(cost.without_embeddings));
+  row("  shared by several levels", with_commas(cost.shared));
+  row("  of one level each", with_commas(cost.per_level));
+  row("multiply-adds", billions(cost.multiply_adds));
+  row("  with 5 per normalised element", billions(cost.with_norms()));
+  if (report.rule == CountRule::authors) {
+    row("operations by the authors' rule", billions(cost.by(report.rule)));
   }
-  if (entry != nullptr) print_paper(*entry);
+  fmt::print("\n{:<24}{:>16}{:>16}{:>16}\n", "part", "parameters", "of them shared",
+             report.rule == CountRule::macs ? "multiply-adds" : "operations");
+  for (const CostPart& part : cost.parts) {
+    if (part.parameters == 0 && part.by(report.rule) == 0) continue;
+    fmt::print("{:<24}{:>16}{:>16}{:>16}\n", part.name, with_commas(part.parameters),
+               with_commas(part.shared), si_count(part.by(report.rule)));
+  }
+  if (report.entry != nullptr) print_paper(report);
 }
 
 }  // namespace
@@ -111,8 +136,18 @@ void rondo_engine_info(const rondo::cli::InfoOptions& options) {
     throw Error(ExitCode::usage,
                 fmt::format("--tokens does not apply to a model of kind {}", model.config.kind()));
   }
-  const Cost cost = measure_cost(model.config, options.tokens);
-  const ZooEntry* entry = cli::zoo_entry(options.model);
-  options.json ? cli::print_json(model.name, cost, entry)
-               : cli::print_table(model.name, cost, entry);
+  const std::string kind = model.config.kind();
+  if (options.count == "authors" && kind == "language-model") {
+    throw Error(ExitCode::usage, "--count authors does not apply to a model of kind language-model",
+                "it is the rule of a paper on translation and images");
+  }
+  cli::Report report;
+  report.name = model.name;
+  report.cost = measure_cost(model.config, options.tokens);
+  report.rule = count_rule(options.count);
+  report.rule_name = options.count;
+  report.entry = cli::zoo_entry(options.model);
+  report.changed = report.entry != nullptr &&
+                   dump_model_config(model.config) != dump_model_config(report.entry->config());
+  options.json ? cli::print_json(report) : cli::print_table(report);
 }

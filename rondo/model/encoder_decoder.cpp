@@ -82,11 +82,13 @@ std::shared_ptr<Stack> EncoderDecoder::make_stack(bool decoder) const {
       [&](int64_t) { return std::make_shared<SelfAttention>(attention); }, attention.shape);
 }
 
-Tensor EncoderDecoder::embed(const Tensor& table, const Tensor& tokens, int64_t first) const {
+Tensor EncoderDecoder::embed(const Tensor& table, const Tensor& tokens, int64_t first,
+                             const Scope& scope) const {
   const EncoderDecoderConfig& c = config_;
   Tensor x = nn::embed(table, tokens, c.padding);  // [B, T, D]
   if (fairseq(c)) x = x * std::sqrt(static_cast<double>(c.width));
   const bool universal = c.depth.scheme == "universal";  // levels add their own position code
+  if (!universal) (scope / "positions").elementwise(x);
   if (fairseq(c) && !universal) {
     // Tokens are numbered from padding + 1, padding left out: that keeps the zero vector.
     const Tensor real = tokens.ne(c.padding);  // [B, T]
@@ -104,7 +106,7 @@ State EncoderDecoder::encode(const Tensor& source, const Scope& scope) {
   call.positions = at::arange(source.size(1), at::kLong).unsqueeze(0);  // [1, S]
   if (!source.is_meta()) call.visible = not_padding(source, config_.padding);
   if (call.visible.defined() && call.visible.all().item<bool>()) call.visible = Tensor();
-  const Tensor x = embed(source_embedding_, source, 0);
+  const Tensor x = embed(source_embedding_, source, 0, scope);
   State state;
   state.set("memory", encoder_->forward(x, call, scope / "encoder"));  // [B, S, D]
   if (call.visible.defined()) state.set("memory_visible", call.visible);
@@ -129,7 +131,7 @@ Tensor EncoderDecoder::decode_rows(const Tensor& target, State& state, const Sco
       state.set("target_visible", call.visible);
     }
   }
-  const Tensor x = embed(target_embedding_, target, first);
+  const Tensor x = embed(target_embedding_, target, first, scope);
   const Tensor y = decoder_->forward(x, call, scope / "decoder");  // [B, T, D]
   state.set("position", state.get("position") + count);
   scope.record("output", y);
@@ -145,7 +147,7 @@ Tensor EncoderDecoder::decode_beams(const Tensor& target, State& state, BeamCach
   call.memory_visible = state.get("memory_visible");
   call.positions = at::full({1, 1}, first, at::kLong);
   beams.add_token(target.ne(config_.padding));
-  return decoder_->forward(embed(target_embedding_, target, first), call, Scope());
+  return decoder_->forward(embed(target_embedding_, target, first, Scope()), call, Scope());
 }
 
 Tensor EncoderDecoder::decode(const Tensor& target, State& state, const Scope& scope) {

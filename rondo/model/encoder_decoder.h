@@ -47,7 +47,7 @@ class EncoderDecoder : public Network {
 
  private:
   std::shared_ptr<Stack> make_stack(bool decoder) const;
-  Tensor embed(const Tensor& table, const Tensor& tokens, int64_t first) const;
+  Tensor embed(const Tensor& table, const Tensor& tokens, int64_t first, const Scope& scope) const;
 
   EncoderDecoderConfig config_;
   Tensor source_embedding_;  // [Vs, D]

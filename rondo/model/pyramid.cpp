@@ -154,6 +154,7 @@ NamedTensors Pyramid::forward(const NamedTensors& inputs, State& /*state*/, cons
   const Tensor images = require_images(inputs, config_.image);
   Tensor x = stem_->forward(images, scope / "stem");
   (scope / "stem").record("map", x);
+  (scope / "positions").elementwise(x);
   x = nn::dropout(x + positions_, config_.dropout, is_training());
   Permutations permutations = image_permutations(inputs, config_.depth.recursive, is_training());
   Call call;

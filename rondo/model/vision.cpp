@@ -91,6 +91,7 @@ Tensor Vision::embed_patches(const Tensor& images, const Scope& scope) {
   if (class_token_.defined()) {
     x = at::cat({class_token_.expand({x.size(0), -1, -1}), x}, 1);
   }
+  if (config_.positions != "none") (scope / "positions").elementwise(x);
   if (positions_.defined()) x = x + positions_;
   if (config_.positions == "sinusoidal") {
     x = x + nn::sinusoidal_positions(0, x.size(1), config_.width, x.options());

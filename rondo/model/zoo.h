@@ -1,5 +1,6 @@
 // Every named model of the three papers, torch-free: its configuration, where the papers speak of
-// it, and the figures they print. zoo.cpp holds the table; one zoo_<paper>.cpp per paper fills it.
+// it, and the figures they print for it unchanged. zoo.cpp holds the table; one zoo_<paper>.cpp per
+// paper fills it.
 #pragma once
 
 #include <functional>
@@ -8,16 +9,38 @@
 
 namespace rondo {
 
-// A figure the paper prints. Counts are exact unless `digits` says to how many decimals of a
-// million they are known.
+// What the paper prints of a model, digit for digit, and beside it what its authors' program
+// counts. Empty: nothing.
 struct PaperFigures {
-  double parameters = 0;  // 0: not printed
-  bool exact = false;     // exactly this many
-  bool without_embeddings = false;
-  double multiply_adds = 0;  // in billions, 0: not printed
-  bool with_norms = false;   // counted by SReT's rule
+  std::string parameters;           // in millions: "8.94"; "13-15": from, to
+  std::string multiply_adds;        // in billions: "17.636"
+  std::string count;                // the rule they are counted by: "macs", "norms" or "authors"
+  std::string authors_code;         // parameters: "8,943,616" or "160.73M"
+  bool without_embeddings = false;  // of both counts of parameters
+  bool differs = false;             // our count is not what the paper prints: the note says why
   std::string note;
+
+  PaperFigures& work(const char* billions, const char* rule) {
+    multiply_adds = billions;
+    count = rule;
+    return *this;
+  }
+  PaperFigures& code(const char* parameters_counted) {
+    authors_code = parameters_counted;
+    return *this;
+  }
+  PaperFigures& but(const char* why) {
+    differs = true;
+    note = why;
+    return *this;
+  }
 };
+
+inline PaperFigures printed(const char* millions) {
+  PaperFigures f;
+  f.parameters = millions;
+  return f;
+}
 
 struct ZooEntry {
   std::string name;

@@ -24,6 +24,7 @@ Tensor project(const Linear& map, const LowRank* signal, const Linear* folded, S
     return linear(x, signal->added_to(map.map()), scope, Result::branch);
   }
   const Tensor g = signal->forward(x, scope / "signal");
+  (scope / "signal").elementwise(g);
   return place == SignalPlace::after ? map.forward(u, scope) + g : map.forward(u + g, scope);
 }
 
@@ -103,6 +104,11 @@ Tensor merge_heads(const Tensor& x) {
 
 Tensor attend(const Tensor& q, const Tensor& k, const Tensor& v, const AttendOptions& options,
               bool training, const Scope& scope) {
+  if (scope.watched() && (options.factor != 1.0 || options.scale.defined())) {
+    const double scores =
+        static_cast<double>(q.numel() / q.size(3)) * static_cast<double>(k.size(2));
+    (scope / "scores").elementwise(scores);
+  }
   if (kernels_in_use() != Kernels::fused || !fused_attention_fits(q, k, v, options) ||
       scope.wants("probabilities")) {
     return attend_plainly(q, k, v, options, training, scope);

@@ -96,13 +96,23 @@ LowRank::LowRank(int64_t in, int64_t out, int64_t rank) {
   up_ = parameter("up", {rank, out}, constant(0.0));
 }
 
+void LowRank::report(const Tensor& x, const Scope& scope) const {
+  const auto number = [](int64_t n) { return static_cast<double>(n); };
+  scope.low_rank({number(x.numel() / down_.size(1)), number(down_.size(1)), number(down_.size(0)),
+                  number(up_.size(1))});
+}
+
 Tensor LowRank::forward(const Tensor& x, const Scope& scope) const {
   if (full_.defined()) return matmul(x, full_, scope);
+  if (scope.watched()) report(x, scope);
   return matmul(linear(x, down_, Tensor(), scope / "down"), up_, scope / "up");
 }
 
 Tensor LowRank::join(const Tensor& x, const Scope& scope, Result result) const {
-  return full_.defined() ? x + forward(x, scope) : low_rank_sum(x, down_, up_, scope, result);
+  scope.elementwise(x);
+  if (full_.defined()) return x + forward(x, scope);
+  if (scope.watched()) report(x, scope);
+  return low_rank_sum(x, down_, up_, scope, result);
 }
 
 Tensor LowRank::matrix() const {
@@ -136,7 +146,12 @@ bool FeedForward::joins_maps(const Tensor& u, const Linear& up, const Scope& sco
 Tensor FeedForward::forward(const Tensor& u, const Tensor& inner, const Scope& scope,
                             const Linear* up) const {
   const Linear& map = up != nullptr ? *up : *up_;
+  const bool gelu = shape_.activation == Activation::gelu;
   if (!inner.defined() && joins_maps(u, map, scope)) {
+    if (scope.watched() && gelu) {
+      const auto rows = static_cast<double>(u.numel() / u.size(-1));
+      scope.gelu(rows * static_cast<double>(map.weight().size(0)));
+    }
     return feed_forward(u, map.map(), down_->map(), shape_.activation, scope);
   }
   // Our kernel adds the bias on its way; maps that were converted, and have no weight, add their
@@ -145,7 +160,11 @@ Tensor FeedForward::forward(const Tensor& u, const Tensor& inner, const Scope& s
   const Tensor bias = apart ? map.bias() : Tensor();
   Tensor h = apart ? linear(u, map.without_bias(), scope / "up", Result::branch)
                    : map.forward(u, scope / "up", Result::branch);  // [B, T, F]
-  if (inner.defined()) h = h + inner;
+  if (inner.defined()) {
+    scope.elementwise(h);
+    h = h + inner;
+  }
+  if (gelu) scope.gelu(static_cast<double>(h.numel()));
   h = nn::dropout(activate(h, shape_.activation, bias), shape_.hidden_dropout, is_training());
   scope.record("hidden", h);
   return down_->forward(h, scope / "down");  // [B, T, D]

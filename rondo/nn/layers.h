@@ -103,6 +103,8 @@ class LowRank : public Module {
   LinearMap added_to(LinearMap map) const;
 
  private:
+  void report(const Tensor& x, const Scope& scope) const;
+
   Tensor down_;
   Tensor up_;
   Tensor full_;

@@ -13,6 +13,10 @@
 
 namespace rondo {
 
+struct LowRankWork {
+  double rows = 0, in = 0, rank = 0, out = 0;
+};
+
 // Receives what a forward pass does. All names are dotted paths from the model's root.
 class Observer {
  public:
@@ -24,6 +28,13 @@ class Observer {
   virtual void multiply_adds(const std::string& /*name*/, double /*count*/) {}
   // `elements` values passed through a normalisation.
   virtual void normalised(const std::string& /*name*/, double /*elements*/) {}
+  // `elements` values passed through a GELU.
+  virtual void gelu(const std::string& /*name*/, double /*elements*/) {}
+  // `elements` values were added to others, or scaled as attention scores are.
+  virtual void elementwise(const std::string& /*name*/, double /*elements*/) {}
+  // A map of rank `rank` from `in` to `out` numbers was applied to `rows` rows as two thin
+  // products.
+  virtual void low_rank(const std::string& /*name*/, const LowRankWork& /*work*/) {}
 };
 
 // Where in the network we are. Cheap to pass by value while nobody observes.
@@ -48,6 +59,16 @@ class Scope {
   }
   void normalised(double elements) const {
     if (watched()) observer_->normalised(path_, elements);
+  }
+  void gelu(double elements) const {
+    if (watched()) observer_->gelu(path_, elements);
+  }
+  void elementwise(const Tensor& x) const { elementwise(static_cast<double>(x.numel())); }
+  void elementwise(double elements) const {
+    if (watched()) observer_->elementwise(path_, elements);
+  }
+  void low_rank(const LowRankWork& work) const {
+    if (watched()) observer_->low_rank(path_, work);
   }
 
  private:

@@ -18,6 +18,7 @@ constexpr int64_t kMaxLevels = 10000;
 struct RingConfig {
   int64_t rank = 0;
   int64_t rank_divisor = 16;
+  int64_t feed_forward_rank = 0;
   bool full_rank = false;
   std::string attention = "after";
   std::string feed_forward = "before";
@@ -25,12 +26,17 @@ struct RingConfig {
   int64_t rank_for(int64_t width) const {
     return rank > 0 ? rank : std::max<int64_t>(1, width / rank_divisor);
   }
+  int64_t feed_forward_rank_for(int64_t width) const {
+    return feed_forward_rank > 0 ? feed_forward_rank : rank_for(width);
+  }
 };
 
 template <class V>
 void describe(V& v, RingConfig& c) {
   v.field("rank", c.rank, "rank of a level's signals; 0 = width / rank_divisor", between(0, 65536));
   v.field("rank_divisor", c.rank_divisor, "rank = width / this, rounded down", between(1, 65536));
+  v.field("feed_forward_rank", c.feed_forward_rank,
+          "rank of the feed-forward's signal; 0 = as the others", between(0, 65536));
   v.field("full_rank", c.full_rank, "one full matrix per signal instead of two thin ones");
   v.field("attention", c.attention, "where signals join queries, keys and values",
           one_of({"after", "before", "none"}));

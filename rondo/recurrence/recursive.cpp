@@ -77,6 +77,7 @@ LoopProjection::LoopProjection(const RecursiveConfig& config, int64_t width, dou
 
 nn::WeightedSum LoopProjection::forward(const nn::WeightedSum& x, const Scope& scope) const {
   const auto [sum, u] = norm_->forward(x, scope / "norm", nn::Result::branch);
+  scope.elementwise(sum);
   return residual_->join(0, sum, feed_forward_->forward(u, Tensor(), scope / "feed_forward"));
 }
 

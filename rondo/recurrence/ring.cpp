@@ -34,20 +34,22 @@ DepthPlan ring_plan(const DepthConfig& config, const PlanShape& shape, int64_t /
 }
 
 LevelSignals::LevelSignals(const RingConfig& config, int64_t width, int64_t inner, int64_t hidden) {
-  const int64_t rank = config.full_rank ? 0 : config.rank_for(width);
-  const auto map = [&](const char* name, int64_t out) {
-    return register_module(name, std::make_shared<nn::LowRank>(width, out, rank));
+  const auto map = [&](const char* name, int64_t out, int64_t rank) {
+    return register_module(name,
+                           std::make_shared<nn::LowRank>(width, out, config.full_rank ? 0 : rank));
   };
+  const int64_t rank = config.rank_for(width);
   if (config.attention != "none") {
     place_ = config.attention == "before" ? nn::SignalPlace::before : nn::SignalPlace::after;
     const int64_t out = place_ == nn::SignalPlace::before ? width : inner;
-    query_ = map("query", out);
-    key_ = map("key", out);
-    value_ = map("value", out);
+    query_ = map("query", out, rank);
+    key_ = map("key", out, rank);
+    value_ = map("value", out, rank);
   }
   if (config.feed_forward != "none") {
     inner_feed_forward_ = config.feed_forward == "inter";
-    feed_forward_ = map("feed_forward", inner_feed_forward_ ? hidden : width);
+    feed_forward_ = map("feed_forward", inner_feed_forward_ ? hidden : width,
+                        config.feed_forward_rank_for(width));
   }
 }
 

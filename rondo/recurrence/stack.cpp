@@ -115,6 +115,7 @@ Stream Stack::play(const Level& level, int64_t number, Stream stream, Call& call
                    const Scope& scope) {
   if (level.static_signal != kNone) {
     const Tensor x = nn::weighted_sum(stream);
+    (scope / "signal").elementwise(x);
     stream = {x, static_signal(call.positions, level.static_signal, options_.width, x.options())};
   }
   stream = play_mixing(level, number, stream, call, scope);
@@ -135,6 +136,7 @@ nn::NormedSum Stack::norm_before(int64_t norm, const Stream& stream, const Scope
 
 Stream Stack::join(const Level& level, int64_t sublayer, int64_t norm, const Tensor& x,
                    const Tensor& branch, const Scope& scope) const {
+  scope.elementwise(x);
   const Tensor kept = nn::drop_path(branch, level.drop_path, is_training());
   const Stream joined = level.residual == kNone
                             ? Stream{x, kept}

@@ -6,6 +6,7 @@
 #include <set>
 #include <utility>
 
+#include "rondo/base/error.h"
 #include "rondo/base/text.h"
 #include "rondo/recurrence/stack.h"
 
@@ -56,12 +57,22 @@ class Meter : public Observer {
   void multiply_adds(const std::string& name, double count) override {
     parts_[part_of(name)].multiply_adds += count;
   }
-  void normalised(const std::string& /*name*/, double elements) override { elements_ += elements; }
-  double elements() const { return elements_; }
+  void normalised(const std::string& name, double elements) override {
+    parts_[part_of(name)].normalised += elements;
+  }
+  void gelu(const std::string& name, double elements) override {
+    parts_[part_of(name)].gelu += elements;
+  }
+  void elementwise(const std::string& name, double elements) override {
+    parts_[part_of(name)].elementwise += elements;
+  }
+  void low_rank(const std::string& name, const LowRankWork& w) override {
+    const double thin = w.rows * w.rank * (w.in + w.out);
+    parts_[part_of(name)].forming += w.in * w.rank * w.out + w.in * w.out - thin;
+  }
 
  private:
   std::map<std::string, CostPart>& parts_;
-  double elements_ = 0;
 };
 
 // How often the levels of a plan play each entry of each bank; one pass over the levels.
@@ -114,6 +125,28 @@ void count_sharing(const Network& network, std::map<std::string, CostPart>& part
 
 }  // namespace
 
+CountRule count_rule(const std::string& name) {
+  if (name == "macs") return CountRule::macs;
+  if (name == "norms") return CountRule::norms;
+  RONDO_ASSERT(name == "authors");
+  return CountRule::authors;
+}
+
+double Work::by(CountRule rule) const {
+  if (rule == CountRule::macs) return multiply_adds;
+  if (rule == CountRule::norms) return with_norms();
+  return with_norms() + 6.0 * gelu + elementwise + forming;
+}
+
+Work& Work::operator+=(const Work& other) {
+  multiply_adds += other.multiply_adds;
+  normalised += other.normalised;
+  gelu += other.gelu;
+  elementwise += other.elementwise;
+  forming += other.forming;
+  return *this;
+}
+
 Cost measure_cost(const ModelConfig& config, int64_t tokens) {
   const nn::ShapesOnly shapes_only;
   const at::NoGradGuard no_grad;
@@ -132,11 +165,10 @@ Cost measure_cost(const ModelConfig& config, int64_t tokens) {
   Meter meter(parts);
   State state;
   network->forward(network->example(tokens), state, Scope(&meter));
-  cost.normalised = meter.elements();
   for (auto& [name, part] : parts) {
     part.name = name;
-    cost.multiply_adds += part.multiply_adds;
-    if (part.parameters > 0 || part.multiply_adds > 0) cost.parts.push_back(part);
+    cost += part;
+    cost.parts.push_back(part);
   }
   return cost;
 }

@@ -6,24 +6,42 @@
 
 namespace rondo {
 
-struct CostPart {
-  std::string name;          // "encoder.feed_forward", "head", ...
-  int64_t parameters = 0;    // each weight once
-  int64_t shared = 0;        // of them, in weights that several levels play
-  double multiply_adds = 0;  // every time it is played
+// What counts as an operation. `norms`: the SReT paper's rule, 5 more per normalized element.
+// `authors`: the RingFormer authors' rule, under which the figures of their Section 4.2 were
+// counted: besides these 5, 6 per element of a GELU and 1 per element added to another or, as
+// attention scores are, divided. Their program forms the matrix M = A Bᵀ of every signal: that is
+// counted, and 1 per element of M, in place of our two thin products.
+enum class CountRule { macs, norms, authors };
+
+// One of "macs", "norms", "authors".
+CountRule count_rule(const std::string& name);
+
+// Of one example; everything counts every time it is played.
+struct Work {
+  double multiply_adds = 0;
+  double normalised = 0;   // elements that pass through a norm
+  double gelu = 0;         // elements that pass through a GELU
+  double elementwise = 0;  // elements added to others, or scaled as scores
+  double forming = 0;      // what forming the signals' matrices costs more than thin products do
+
+  // SReT's rule: five operations per normalised element on top.
+  double with_norms() const { return multiply_adds + 5.0 * normalised; }
+  double by(CountRule rule) const;
+  Work& operator+=(const Work& other);
 };
 
-struct Cost {
+struct CostPart : Work {
+  std::string name;        // "encoder.feed_forward", "head", ...
+  int64_t parameters = 0;  // each weight once
+  int64_t shared = 0;      // of them, in weights that several levels play
+};
+
+struct Cost : Work {
   int64_t parameters = 0;
   int64_t without_embeddings = 0;  // nor head
   int64_t shared = 0;              // in weights that several levels play
   int64_t per_level = 0;           // in weights that one level plays
-  double multiply_adds = 0;
-  double normalised = 0;  // elements that pass through a norm
   std::vector<CostPart> parts;
-
-  // SReT's rule: five operations per normalised element on top.
-  double with_norms() const { return multiply_adds + 5.0 * normalised; }
 };
 
 // `tokens`: length of the sequence counted, 0 = the model's usual one.

@@ -44,10 +44,81 @@ TEST(Info, PutsThePapersFigureBesideOurs) {
   const std::string text = rondo_ok({"info", "ringformer/mt-base"}).out;
   EXPECT_EQ(lines_of(text).front(), "ringformer/mt-base");
   EXPECT_TRUE(contains(text, "without embeddings and head            8,943,616\n")) << text;
-  EXPECT_TRUE(contains(text, "paper: parameters without embeddings 8,943,616")) << text;
+  EXPECT_TRUE(contains(text, "  paper: parameters without embeddings 8.94M\n")) << text;
+  EXPECT_TRUE(contains(text, "  authors' code: parameters without embeddings 8,943,616\n")) << text;
   const nlohmann::json info = rondo_ok({"info", "ringformer/mt-base", "--json"}).json();
-  EXPECT_EQ(info.at("paper").at("parameters_without_embeddings"), 8943616);
+  const nlohmann::json& paper = info.at("paper");
+  EXPECT_EQ(paper.at("parameters_without_embeddings"), "8.94M");
+  EXPECT_EQ(paper.at("authors_code").at("parameters_without_embeddings"), "8,943,616");
+  EXPECT_EQ(paper.at("changed"), false);
   EXPECT_EQ(info.at("parameters_without_embeddings"), 8943616);
+}
+
+TEST(Info, SaysNothingThatThePaperDoesNotPrint) {
+  // Rec:fixed:skip has no count in the paper, Mixer has none anywhere in it.
+  const std::string skip = rondo_ok({"info", "brt/rec-fixed-skip"}).out;
+  EXPECT_FALSE(contains(skip, "paper:")) << skip;
+  EXPECT_TRUE(contains(skip, "authors' code: parameters 160.73M\n")) << skip;
+  EXPECT_FALSE(contains(rondo_ok({"info", "sret/mixer-b16"}).out, "paper:"));
+  const std::string uit = rondo_ok({"info", "ringformer/image-small-uit-s"}).out;
+  EXPECT_TRUE(contains(uit, "  paper: parameters 8.84M\n")) << uit;
+  EXPECT_FALSE(contains(uit, "8.83")) << uit;
+}
+
+TEST(Info, FiguresAreOfTheUnchangedModelAlone) {
+  for (const Arguments& change :
+       {Arguments{"--set", "model.dropout=0.2"}, Arguments{"--classes", "10"}}) {
+    Arguments words = {"info", "sret/t"};
+    words.insert(words.end(), change.begin(), change.end());
+    const std::string text = rondo_ok(words).out;
+    EXPECT_FALSE(contains(text, "paper: ")) << text;
+    EXPECT_TRUE(contains(text, "changed: the paper's figures are of the model as it is named"));
+    words.push_back("--json");
+    const nlohmann::json paper = rondo_ok(words).json().at("paper");
+    EXPECT_EQ(paper.at("changed"), true);
+    for (const char* key : {"parameters", "operations", "authors_code", "exact"}) {
+      EXPECT_EQ(paper.count(key), 0U) << key;
+    }
+  }
+  // A key set to what it is changes nothing.
+  const nlohmann::json same =
+      rondo_ok({"info", "sret/t", "--set", "model.classes=1000", "--json"}).json();
+  EXPECT_EQ(same.at("paper").at("parameters"), "4.76M");
+}
+
+TEST(Info, CountsAsTheAuthorsDo) {
+  const auto billions = [](const std::string& model, const std::string& rule) {
+    const nlohmann::json info = rondo_ok({"info", model, "--count", rule, "--json"}).json();
+    EXPECT_EQ(info.at("count"), rule);
+    double parts = 0;
+    for (const auto& part : info.at("parts")) parts += part.at("operations").get<double>();
+    EXPECT_NEAR(parts, info.at("operations").get<double>(), 1e-6 * parts);
+    return info.at("operations").get<double>() / 1e9;
+  };
+  EXPECT_NEAR(billions("ringformer/image-base-vit", "authors"), 17.636, 0.0005);
+  EXPECT_NEAR(billions("ringformer/image-base-owf", "authors"), 17.636, 0.0005);
+  EXPECT_NEAR(billions("ringformer/image-base-uit", "authors"), 17.636, 0.002);
+  EXPECT_NEAR(billions("ringformer/image-base", "authors"), 19.03, 0.005);
+  EXPECT_NEAR(billions("ringformer/image-base", "macs"), 18.261, 0.0005);
+  EXPECT_NEAR(billions("sret/t", "norms"), 1.1236, 0.00005);
+  const std::string text = rondo_ok({"info", "ringformer/image-base", "--count", "authors"}).out;
+  EXPECT_TRUE(contains(text, "operations by the authors' rule          19.0302 G\n")) << text;
+  EXPECT_TRUE(contains(text, "  paper: operations 19.03 G (--count authors)\n")) << text;
+  const std::string help = rondo_ok({"info", "--help"}).out;
+  for (const char* word : {"--count", "macs", "norms", "authors"}) {
+    EXPECT_TRUE(contains(help, word)) << word;
+  }
+  expect_refusal(rondo({"info", "brt/xl-512", "--count", "authors"}), ExitCode::usage,
+                 "--count authors does not apply");
+  expect_refusal(rondo({"info", "sret/t", "--count", "flops"}), ExitCode::usage, "--count");
+}
+
+TEST(Info, StateIdsMayBeLeftOut) {
+  EXPECT_EQ(parameters({"brt/rec-fixed-skip"}) -
+                parameters({"brt/rec-fixed-skip", "--set", "model.time.state_ids=false"}),
+            512 * 1024);
+  EXPECT_EQ(parameters({"brt/rec-fixed-skip", "--set", "model.time.normalise=false"}),
+            parameters({"brt/rec-fixed-skip"}));
 }
 
 TEST(Info, SharedWeightsCountOnceButMultiplyEveryTime) {

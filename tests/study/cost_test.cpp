@@ -129,5 +129,83 @@ TEST_P(CostOfEvery, PartsAddUp) {
 
 INSTANTIATE_TEST_SUITE_P(Zoo, CostOfEvery, ::testing::ValuesIn(zoo_names()), NameOfModel());
 
+// Multiply-adds of QK and AV alone: what Theorem 1 of the SReT paper speaks of.
+class AttentionMeter : public Observer {
+ public:
+  bool wants(const std::string& /*name*/) override { return false; }
+  void activation(const std::string& /*name*/, const Tensor& /*value*/) override {}
+  void multiply_adds(const std::string& name, double count) override {
+    const auto ends = [&name](const std::string& end) {
+      return name.size() >= end.size() &&
+             name.compare(name.size() - end.size(), end.size(), end) == 0;
+    };
+    if (ends(".scores") || ends(".values")) work += count;
+  }
+  double work = 0;
+};
+
+double attention_work(int64_t loops, int64_t groups) {
+  ModelConfig config = find_model("sret/tl").config();
+  RecursiveConfig& recursive = std::get<PyramidConfig>(config.network).depth.recursive;
+  recursive.loops = {loops};
+  recursive.groups = {{groups}};
+  // 64, 32 and 16 tokens a side, so that every stage can be cut.
+  std::get<PyramidConfig>(config.network).image = 512;
+  const nn::ShapesOnly shapes_only;
+  const at::NoGradGuard no_grad;
+  const auto network = build_network(config);
+  network->eval();
+  AttentionMeter meter;
+  State state;
+  network->forward(network->example(0), state, Scope(&meter));
+  return meter.work;
+}
+
+TEST(SlicedCost, TheoremOne) {
+  // N loops of G groups cost N/G of global attention played once; as much when N = G.
+  const double global = attention_work(1, 1);
+  EXPECT_GT(global, 0.0);
+  for (const int64_t loops : {1, 2, 3, 4, 8}) {
+    for (const int64_t groups : {1, 2, 4, 8, 16}) {
+      EXPECT_DOUBLE_EQ(attention_work(loops, groups),
+                       global * static_cast<double>(loops) / static_cast<double>(groups))
+          << loops << " loops of " << groups << " groups";
+    }
+  }
+}
+
+TEST(AuthorsCount, IsTheRuleWrittenOut) {
+  // 5 per normalized element, 6 per GELU element, 1 per element added or divided.
+  const double n = 197, d = 768, f = 3072, heads = 12, levels = 12;
+  const Cost vit = measure_cost(find_model("ringformer/image-base-vit").config());
+  EXPECT_EQ(vit.normalised, (2 * levels + 1) * n * d);
+  EXPECT_EQ(vit.gelu, levels * n * f);
+  EXPECT_EQ(vit.elementwise, (2 * levels + 1) * n * d + levels * heads * n * n);
+  EXPECT_EQ(vit.forming, 0);
+  EXPECT_EQ(vit.by(CountRule::authors),
+            vit.multiply_adds + 5 * vit.normalised + 6 * vit.gelu + vit.elementwise);
+  EXPECT_EQ(vit.by(CountRule::norms), vit.multiply_adds + 5 * vit.normalised);
+  EXPECT_EQ(vit.by(CountRule::macs), vit.multiply_adds);
+
+  // RingFormer: the same, and for its 48 signals M = A B (d x r x d) and 1 per element of M, and
+  // the sum of each with what it nudges.
+  const Cost ring = measure_cost(find_model("ringformer/image-base").config());
+  const double rank = 48, signals = 4 * levels;
+  EXPECT_EQ(ring.elementwise, vit.elementwise + signals * n * d);
+  EXPECT_EQ(ring.by(CountRule::authors),
+            vit.by(CountRule::authors) + signals * (d * rank * d + d * d + n * d));
+}
+
+TEST(AuthorsCount, PartsAddUp) {
+  for (const char* name : {"ringformer/image-base", "ringformer/mt-base", "sret/t",
+                           "ringformer/mt-ablation-inter-ffn", "ringformer/image-small-uit"}) {
+    const Cost cost = measure_cost(find_model(name).config());
+    double sum = 0;
+    for (const CostPart& part : cost.parts) sum += part.by(CountRule::authors);
+    EXPECT_DOUBLE_EQ(sum, cost.by(CountRule::authors)) << name;
+    EXPECT_GT(cost.by(CountRule::authors), cost.with_norms()) << name;
+  }
+}
+
 }  // namespace
 }  // namespace rondo::test

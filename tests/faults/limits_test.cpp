@@ -34,10 +34,25 @@ void expect_cheap_refusal(const Result& result, const std::string& part, const R
   EXPECT_LT(result.peak_bytes, usual.peak_bytes + file_bytes + 64 * kMiB);
 }
 
+// Documents that were read before, so that nothing is said about them.
+struct PreparedTrainee : Trainee {
+  PreparedTrainee() { usual = train("before", {"--set", "train.steps=1"}); }
+  Result usual;
+};
+
+// Compressed: `mib` MiB of one byte, as members or frames of one MiB (so that this process, whose
+// memory its children are charged with, never holds them).
+std::string bomb(std::string (*compress)(const std::string&), char byte, int64_t mib) {
+  const std::string part = compress(std::string(kMiB, byte));
+  std::string all;
+  for (int64_t i = 0; i < mib; ++i) all += part;
+  return all;
+}
+
 // ---- sizes from a configuration
 
 TEST(LimitsOfConfiguration, BatchOfLongSegments) {
-  const Trainee t;
+  const PreparedTrainee t;
   const Result result = rondo(
       t.command("run", {"--set", "train.batch=1048576", "--set", "model.time.segment=65536"}));
   expect_refusal(result, ExitCode::bad_input, "train.batch: 1,048,576 rows of 65,536 tokens");
@@ -56,7 +71,7 @@ TEST(LimitsOfConfiguration, BatchOfLargeImages) {
 
 // Every single size within its bounds, their product beyond any memory: the bytes are told.
 TEST(LimitsOfConfiguration, WeightsBeyondMemory) {
-  const Trainee t;
+  const PreparedTrainee t;
   const Result result =
       rondo(t.command("run", {"--set", "model.width=65536", "--set", "model.hidden=1048576"}));
   expect_refusal(result, ExitCode::failure, "out of memory: a tensor of 274877906944 bytes");
@@ -102,7 +117,7 @@ TEST(LimitsOfShell, TooLittleMemoryForTheEngineIsNamed) {
 
 // Whatever the limit, training ends by itself: it works, or says which limit is in the way.
 TEST(LimitsOfShell, TrainingWorksOrNamesTheLimit) {
-  const Trainee t;
+  const PreparedTrainee t;
   int worked = 0;
   for (const int64_t mib : {600, 760, 900, 1200, 3000}) {
     const std::string limit = "ulimit -v " + std::to_string(mib * 1024);
@@ -128,7 +143,7 @@ TEST(LimitsOfShell, ThreadsThatCannotBeStarted) {
 
 // A tensor that is within the machine's memory but not within the limit.
 TEST(LimitsOfShell, TensorBeyondTheLimit) {
-  const Trainee t;
+  const PreparedTrainee t;
   const Result result =
       under("ulimit -v 1000000",
             t.command("run", {"--set", "model.hidden=1048576", "--set", "model.width=256"}));
@@ -191,25 +206,23 @@ TEST_F(LimitsOfFiles, MillionsOfEmptyTensors) {
 }
 
 TEST_F(LimitsOfFiles, CompressedTextsThatExpandWithoutEnd) {
-  const Trainee t;
-  const Result plain = rondo_ok(t.command("plain", {"--set", "train.steps=1"}));
-  const std::string zeros(200 * size_t{kMiB}, ' ');
+  const PreparedTrainee t;
   const std::string refused = "expands to more than 200 times its size";
   for (const std::string& path :
-       {put("bomb.txt.gz", gzip(zeros)), put("bomb.txt.zst", zstd(zeros))}) {
+       {put("bomb.txt.gz", bomb(gzip, ' ', 200)), put("bomb.txt.zst", bomb(zstd, ' ', 200))}) {
     const auto size = static_cast<int64_t>(fs::file_size(path));
-    expect_cheap_refusal(rondo(t.command("run", {"--set", "data.train=" + path})), refused, plain,
+    expect_cheap_refusal(rondo(t.command("run", {"--set", "data.train=" + path})), refused, t.usual,
                          size);
     expect_cheap_refusal(
         rondo({"tokenizer", "train", path, "-o", folder_.file("m"), "--vocab", "300"}), refused,
-        plain, size);
-    expect_cheap_refusal(rondo({"score", path, path}), refused, plain, size);
+        t.usual, size);
+    expect_cheap_refusal(rondo({"score", path, path}), refused, t.usual, size);
   }
   EXPECT_FALSE(fs::exists(t.file("run")));
 }
 
 TEST_F(LimitsOfFiles, CompressedImagesThatExpandWithoutEnd) {
-  const std::string path = put("bomb.tgz", gzip(std::string(200 * size_t{kMiB}, '\0')));
+  const std::string path = put("bomb.tgz", bomb(gzip, '\0', 200));
   expect_cheap_refusal(rondo({"data", "check", path}), "expands to more than 200 times its size",
                        usual(), static_cast<int64_t>(fs::file_size(path)));
 }
@@ -244,8 +257,8 @@ TEST(LimitsOfInfo, TimeIsLinearInLevels) {
   };
   for (const char* scheme : {"vanilla", "ring"}) {
     const double start = seconds(scheme, 1);
-    const double few = seconds(scheme, 2000) - start;
-    const double many = seconds(scheme, 8000) - start;
+    const double few = seconds(scheme, 1000) - start;
+    const double many = seconds(scheme, 4000) - start;
     EXPECT_LT(many, 8 * few) << scheme;
   }
 }

@@ -147,12 +147,12 @@ TEST(NonFiniteLoss, WhenASignalComesLeavesTheLastGoodCheckpoint) {
 
 // With such a rate a step leaves infinite weights while its own loss is finite.
 TEST(NonFiniteWeights, AreNeverSaved) {
-  RunConfig config = steps_of(2);
-  config.train.keep = 1;
-  ScriptedRun run(config);
-  EXPECT_EQ(run.go(), 0);
-  const std::string best = testing::slurp(run.path() + "/best.safetensors");
   for (const int64_t steps : {3, 20}) {  // as the last step, and in the middle
+    RunConfig config = steps_of(2);
+    config.train.keep = 1;
+    ScriptedRun run(config);
+    EXPECT_EQ(run.go(), 0);
+    const std::string best = testing::slurp(run.path() + "/best.safetensors");
     run.config.train.steps = steps;
     run.config.schedule.rate = 1e39;
     const Error error = error_of([&] { run.go_again(); });

@@ -2,6 +2,7 @@
 #
 #   base_tests     tests/{base,data,image,metrics,config,tables}  no torch, one ctest entry per case
 #   cli_tests      tests/{cli,faults}/*_test.cpp                  no torch, runs the built program (RONDO_BINARY)
+#   faults_short   tests/faults/run                               Python: kills, mutated files and full disks, in short
 #   engine_tests   tests/<other folder of rondo>/*_test.cpp       torch, tests/support/*.cpp compiled in; as shards,
 #                                                                 for starting a process with torch costs half a second
 #   rondo_bench    bench/*.cpp                                    torch, with Google Benchmark; only when asked for
@@ -47,6 +48,10 @@ function(rondo_add_cli_tests)
     target_compile_definitions(cli_tests PRIVATE RONDO_BINARY="$<TARGET_FILE:rondo>")
     add_dependencies(cli_tests rondo ${RONDO_EXAMPLE_TARGETS})  # examples are run by tests too
     rondo_discover_tests(cli_tests)
+    if(RONDO_PYTHON)
+      add_test(NAME faults_short COMMAND ${RONDO_PYTHON} ${PROJECT_SOURCE_DIR}/tests/faults/run --binary $<TARGET_FILE:rondo>)
+      set_tests_properties(faults_short PROPERTIES TIMEOUT 600 ENVIRONMENT "${RONDO_TEST_ENVIRONMENT}")
+    endif()
   endif()
 endfunction()
 

@@ -12,6 +12,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -48,6 +49,20 @@ struct SafetensorsHeader {
 SafetensorsHeader parse_safetensors_header(const uint8_t* file, uint64_t file_size,
                                            const std::string& source_name);
 
+// Under this key of the metadata, files written with Checksum::xxh3 hold a checksum of all other
+// metadata, of every tensor's name, type and shape, and of all data.
+constexpr const char* kFileChecksumKey = "rondo.checksum";
+
+enum class Checksum { none, xxh3 };
+
+// Error{bad_input} if the file in memory, whose header was parsed to `header`, holds a checksum
+// that does not match. Reads all data. Files without one (of other programs) pass.
+void verify_checksum(const SafetensorsHeader& header, const uint8_t* file,
+                     const std::string& source_name);
+
+// The index of the first element that is infinite or not a number. `data` may be unaligned.
+std::optional<int64_t> first_non_finite(DType dtype, const void* data, int64_t elements);
+
 // A read-only view over a mapped file; tensors are never copied.
 class SafetensorsFile {
  public:
@@ -69,6 +84,9 @@ class SafetensorsFile {
   const std::map<std::string, std::string>& metadata() const { return header_.metadata; }
   const std::string& path() const { return path_; }
 
+  // See verify_checksum().
+  void verify() const { verify_checksum(header_, file_.data(), path_); }
+
  private:
   SafetensorsFile() = default;
 
@@ -89,6 +107,7 @@ struct TensorRef {
 // wide types first to have every tensor aligned). Error{bad_input} if two names are equal, a name
 // or metadata is not UTF-8, or anything exceeds what the reader accepts; Error{io} from writing.
 void write_safetensors(const std::string& path, const std::vector<TensorRef>& tensors,
-                       const std::map<std::string, std::string>& metadata = {});
+                       const std::map<std::string, std::string>& metadata = {},
+                       Checksum checksum = Checksum::none);
 
 }  // namespace rondo

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -30,6 +31,24 @@ std::optional<int64_t> checked_bytes(DType dtype, const std::vector<int64_t>& sh
 
 // "[2, 3]".
 std::string shape_text(const std::vector<int64_t>& shape);
+
+// The checksum of a file's contents, given in the order of the file.
+class FileHash {
+ public:
+  explicit FileHash(const std::map<std::string, std::string>& metadata);
+  ~FileHash();
+  FileHash(const FileHash&) = delete;
+  FileHash& operator=(const FileHash&) = delete;
+
+  void add(const std::string& name, DType dtype, const std::vector<int64_t>& shape,
+           const void* data, uint64_t bytes);
+  std::string text() const;  // as kFileChecksumKey holds it
+
+ private:
+  void add_text(const std::string& text);
+
+  void* state_;  // of xxhash, whose header stays out of ours
+};
 
 // Reads the JSON header in [begin, end) into `header`'s entries, in the order written, and
 // metadata. Checks each tensor by itself; how they lie in the file is the caller's to check.

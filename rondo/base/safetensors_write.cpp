@@ -51,6 +51,33 @@ int64_t check_tensor(const std::string& path, const TensorRef& tensor) {
   return *bytes;
 }
 
+// The bytes of each.
+std::vector<int64_t> check_tensors(const std::string& path, const std::vector<TensorRef>& tensors) {
+  if (tensors.size() > kMaxTensorsPerFile) {
+    refuse_write(path, fmt::format("expected at most {} tensors, got {}", kMaxTensorsPerFile,
+                                   tensors.size()));
+  }
+  std::unordered_set<std::string> names;
+  std::vector<int64_t> sizes;
+  for (const TensorRef& tensor : tensors) {
+    sizes.push_back(check_tensor(path, tensor));
+    if (!names.insert(tensor.name).second) {
+      refuse_write(path, fmt::format("tensor '{}' is given twice", printable(tensor.name)));
+    }
+  }
+  return sizes;
+}
+
+std::string checksum_of(const std::vector<TensorRef>& tensors, const std::vector<int64_t>& sizes,
+                        const std::map<std::string, std::string>& metadata) {
+  FileHash hash(metadata);
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    hash.add(tensors[i].name, tensors[i].dtype, tensors[i].shape, tensors[i].data,
+             static_cast<uint64_t>(sizes[i]));
+  }
+  return hash.text();
+}
+
 std::string metadata_json(const std::string& path,
                           const std::map<std::string, std::string>& metadata) {
   if (metadata.size() > kMaxMetadataEntries) {
@@ -71,28 +98,22 @@ std::string metadata_json(const std::string& path,
 }  // namespace
 
 void write_safetensors(const std::string& path, const std::vector<TensorRef>& tensors,
-                       const std::map<std::string, std::string>& metadata) {
-  if (tensors.size() > kMaxTensorsPerFile) {
-    refuse_write(path, fmt::format("expected at most {} tensors, got {}", kMaxTensorsPerFile,
-                                   tensors.size()));
+                       const std::map<std::string, std::string>& metadata, Checksum checksum) {
+  const std::vector<int64_t> sizes = check_tensors(path, tensors);
+  std::map<std::string, std::string> facts = metadata;
+  if (checksum == Checksum::xxh3) {
+    facts[kFileChecksumKey] = checksum_of(tensors, sizes, metadata);
   }
   std::string header = "{";
-  if (!metadata.empty()) {
-    header += metadata_json(path, metadata);
+  if (!facts.empty()) {
+    header += metadata_json(path, facts);
   }
-  std::unordered_set<std::string> names;
-  std::vector<int64_t> sizes;
   int64_t begin = 0;
-  for (const TensorRef& tensor : tensors) {
-    const int64_t bytes = check_tensor(path, tensor);
-    if (!names.insert(tensor.name).second) {
-      refuse_write(path, fmt::format("tensor '{}' is given twice", printable(tensor.name)));
-    }
-    const int64_t end = begin + bytes;  // all of it lies in memory, so the sum cannot overflow
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    const int64_t end = begin + sizes[i];  // all of it lies in memory, so the sum cannot overflow
     header += fmt::format("{}{}:{{\"dtype\":\"{}\",\"shape\":{},\"data_offsets\":[{},{}]}}",
-                          header.size() > 1 ? "," : "", json_quoted(tensor.name),
-                          dtype_name(tensor.dtype), shape_text(tensor.shape), begin, end);
-    sizes.push_back(bytes);
+                          header.size() > 1 ? "," : "", json_quoted(tensors[i].name),
+                          dtype_name(tensors[i].dtype), shape_text(tensors[i].shape), begin, end);
     begin = end;
   }
   header += "}";

@@ -2,7 +2,8 @@
 //
 //   clang++ -std=c++17 -g -O1 -fsanitize=fuzzer,address,undefined -I.
 //   tests/fuzz/safetensors_fuzz.cpp
-//     rondo/base/{error,text,files,safetensors,safetensors_dtype,safetensors_header}.cpp -lfmt
+//     rondo/base/{error,text,files,safetensors,safetensors_check,safetensors_dtype,safetensors_header}.cpp
+//     -lfmt
 //   ./a.out -max_len=2048 tests/fuzz/corpus/safetensors_fuzz
 //
 // The fuzzer's input is one whole file. Only rondo::Error may come out; whatever is accepted must
@@ -30,6 +31,9 @@ void touch_tensors(const uint8_t* file, uint64_t size, const rondo::SafetensorsH
       fuzz_sink = file[header.data_begin + entry.begin];
       fuzz_sink = file[header.data_begin + entry.end - 1];
     }
+    const auto bad = rondo::first_non_finite(entry.dtype, file + header.data_begin + entry.begin,
+                                             entry.elements());
+    RONDO_ASSERT(!bad.has_value() || *bad < entry.elements());
   }
   RONDO_ASSERT(total == size - header.data_begin);
 }
@@ -38,7 +42,9 @@ void touch_tensors(const uint8_t* file, uint64_t size, const rondo::SafetensorsH
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   try {
-    touch_tensors(data, size, rondo::parse_safetensors_header(data, size, "fuzz"));
+    const rondo::SafetensorsHeader header = rondo::parse_safetensors_header(data, size, "fuzz");
+    touch_tensors(data, size, header);
+    rondo::verify_checksum(header, data, "fuzz");
   } catch (const rondo::Error&) {  // the one way to refuse a file
   }
   return 0;

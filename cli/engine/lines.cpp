@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include "rondo/base/error.h"
 #include "rondo/base/limits.h"
@@ -85,6 +86,7 @@ bool LineReader::next_line(std::string& line) {
     start_ = whole ? end + 1 : stop;
     if (rest) continue;
     if (!line.empty() && line.back() == '\r') line.pop_back();
+    if (std::exchange(first_, false)) drop_byte_order_mark(line);
     return true;
   }
 }

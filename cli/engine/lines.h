@@ -1,5 +1,5 @@
-// Lines of text as they arrive: from a pipe as many as are there, so that whoever types or feeds
-// one line at a time gets an answer to each.
+// Lines of text as they arrive, without a byte order mark: from a pipe as many as are there, so
+// that whoever types or feeds one line at a time gets an answer to each.
 #pragma once
 
 #include <cstdint>
@@ -37,6 +37,7 @@ class LineReader {
   std::string buffer_;
   size_t start_ = 0;  // of what is not taken yet
   bool ended_ = false;
+  bool first_ = true;      // no line was taken yet
   bool dropping_ = false;  // within the rest of an overlong line
   int64_t total_ = 0;
   int64_t overlong_ = 0;

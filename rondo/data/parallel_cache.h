@@ -66,7 +66,7 @@ void build_parallel(const std::string& path, const std::vector<std::string>& pla
                     const ParallelOptions& options, const Tokenizer& source,
                     const Tokenizer& target);
 
-constexpr const char* kParallelFormat = "rondo parallel 1";
+constexpr const char* kParallelFormat = "rondo parallel 2";
 constexpr const char* kParallelOwnerKey = "owner";
 
 }  // namespace rondo

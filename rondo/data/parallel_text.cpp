@@ -138,7 +138,9 @@ class PairReader::Lines {
         break;
       }
     }
-    ++count_;
+    if (count_++ == 0) {
+      drop_byte_order_mark(first);
+    }
     if (field_ != nullptr && !dropped_ && !field_->empty() && field_->back() == '\r') {
       field_->pop_back();
     }

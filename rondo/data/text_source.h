@@ -6,9 +6,13 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace rondo {
+
+// What some programs put before UTF-8 text. It is no part of the text: readers of lines drop it.
+constexpr std::string_view kUtf8Mark = "\xEF\xBB\xBF";
 
 constexpr size_t kMaxSources = 10'000'000;             // files of one corpus
 constexpr int64_t kMaxListBytes = int64_t{256} << 20;  // of a .list file
@@ -54,6 +58,13 @@ class TextReader {
   std::unique_ptr<Stream> stream_;
   int64_t produced_ = 0;  // bytes given by read()
 };
+
+// `line`, the first of a file, without the byte order mark.
+inline void drop_byte_order_mark(std::string& line) {
+  if (line.compare(0, kUtf8Mark.size(), kUtf8Mark) == 0) {
+    line.erase(0, kUtf8Mark.size());
+  }
+}
 
 // All of one file's text. Error{bad_input} if that is more than `max_bytes`, however small the
 // compressed file.

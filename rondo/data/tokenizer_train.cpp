@@ -116,7 +116,12 @@ void add_stretch(std::string_view stretch, SentenceSample& sample) {
 
 void sample_file(const std::string& path, SentenceSample& sample) {
   TextReader reader(path);
+  bool begins = true;
   read_stretches(reader, [&](std::string_view text) {
+    if (begins && text.substr(0, kUtf8Mark.size()) == kUtf8Mark) {
+      text.remove_prefix(kUtf8Mark.size());
+    }
+    begins = false;
     while (!text.empty()) {
       const size_t length = encode_cut(text, true);
       add_stretch(text.substr(0, length), sample);

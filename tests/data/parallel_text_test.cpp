@@ -173,6 +173,17 @@ TEST_F(PairReaderTest, LinesAreKeptAsTheyAre) {
             (Pairs{{"a", "b"}, {"", ""}, {"c\r", "d "}, {"x", "y\r"}, {" ", " q"}}));
 }
 
+TEST_F(PairReaderTest, AByteOrderMarkIsNoText) {
+  using Pairs = std::vector<Pair>;
+  const std::string mark = "\xEF\xBB\xBF";
+  EXPECT_EQ(read_all(both(mark + "a\n" + mark + "b\n", "1\n2\n")),
+            (Pairs{{"a", "1"}, {mark + "b", "2"}}));
+  EXPECT_EQ(read_all(both("a\n", mark + "1\r\n")), (Pairs{{"a", "1"}}));
+  EXPECT_EQ(read_all(both(mark, mark)), (Pairs{{"", ""}}));
+  EXPECT_EQ(read_all(both("\xEF\xBB", "1")), (Pairs{{"\xEF\xBB", "1"}}));
+  EXPECT_EQ(read_all(table(mark + "a\t" + mark + "1\n")), (Pairs{{"a", mark + "1"}}));
+}
+
 TEST_F(PairReaderTest, EqualsTheNaiveReader) {
   for (uint64_t seed = 0; seed < 60; ++seed) {
     const std::string ending = seed % 3 == 0 ? "" : seed % 3 == 1 ? ".gz" : ".zst";

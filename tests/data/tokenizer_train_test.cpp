@@ -68,6 +68,15 @@ TEST_F(TokenizerTrain, IsDeterministic) {
   }
 }
 
+TEST_F(TokenizerTrain, AByteOrderMarkIsNoText) {
+  const std::string text = made_up_text(300, 2);
+  const TokenizerTraining plain = training(text);
+  const TokenizerTraining marked = training("\xEF\xBB\xBF" + text);
+  train_tokenizer(plain);
+  train_tokenizer(marked);
+  EXPECT_TRUE(slurp(marked.output) == slurp(plain.output));
+}
+
 TEST_F(TokenizerTrain, SampleDependsOnTheTextAlone) {
   TokenizerTraining options = training(made_up_text(2000, 2));
   options.max_sentences = 50;

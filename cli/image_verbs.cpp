@@ -29,6 +29,7 @@ void add_image_verbs(CLI::App& app) {
                    "how images are prepared, for example augment.crop_ratio=1; default: the run's")
       ->take_all()
       ->expected(1);
+  add_loading(verb, o.load);
   add_computing(verb, o.compute);
   verb->add_flag("--json", o.json, "one JSON object a line");
   verb->callback([options] {

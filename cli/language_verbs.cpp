@@ -10,6 +10,7 @@
 #include "cli/usage.h"
 #include "cli/verbs.h"
 #include "rondo/base/error.h"
+#include "rondo/base/limits.h"
 #include "rondo/config/paper_table.h"
 
 namespace rondo::cli {
@@ -110,6 +111,7 @@ void add_test_data(CLI::App* verb, EvalOptions& o) {
   verb->add_option("--loops", o.loops,
                    "images: loops or levels played instead of those trained with; 0 = those")
       ->check(whole_number(0, 100000));
+  add_loading(verb, o.load);
   add_computing(verb, o.compute);
   verb->add_flag("--json", o.json, "print JSON");
 }
@@ -179,10 +181,11 @@ void add_generate(CLI::App& app) {
   verb->add_option("--repetition-penalty", o.repetition_penalty, "above 1: avoid recent tokens")
       ->check(CLI::Range(0.01, 100.0));
   verb->add_option("--repetition-window", o.repetition_window, "how many tokens are recent")
-      ->check(whole_number(1, 1 << 20));
+      ->check(whole_number(1, kMaxRepetitionWindow));
   verb->add_option("--seed", o.seed, "another seed, another text");
   verb->add_option("--weights", o.weights, "how linear maps are kept while writing")
       ->check(CLI::IsMember({"fp32", "bf16", "int8"}));
+  add_loading(verb, o.load);
   add_computing(verb, o.compute);
   verb->add_flag("--stream", o.stream, "print each token as it comes");
   verb->add_flag("--stats", o.stats, "say speed and memory on stderr");
@@ -203,6 +206,7 @@ void add_state(CLI::App& app) {
   reading->add_option("--state-in", read->state, "what came before");
   reading->add_option("-o,--output", read->output, "state file to write")->required();
   reading->add_option("--tokenizer", read->tokenizer, kTokenizerHelp);
+  add_loading(reading, read->load);
   add_computing(reading, read->compute);
   reading->callback([read] {
     check_trained(read->run, "lm");
@@ -213,6 +217,7 @@ void add_state(CLI::App& app) {
   info->verb = "info";
   CLI::App* telling = verb->add_subcommand("info", "say what a state file holds");
   telling->add_option("state", info->state, "state file")->required();
+  add_loading(telling, info->load);
   telling->add_flag("--json", info->json, "print JSON");
   telling->callback([info] { run_engine("rondo_engine_state", *info); });
 
@@ -221,6 +226,7 @@ void add_state(CLI::App& app) {
   CLI::App* copying = verb->add_subcommand("fork", "copy a state, checked, to continue it twice");
   copying->add_option("state", fork->state, "state file")->required();
   copying->add_option("-o,--output", fork->output, "state file to write")->required();
+  add_loading(copying, fork->load);
   copying->callback([fork] { run_engine("rondo_engine_state", *fork); });
 }
 

@@ -99,6 +99,7 @@ void add_forward(CLI::App& app) {
   verb->add_flag("--gradients", o.gradients,
                  "with labels: write gradient.<parameter> (--train implies it)");
   verb->add_option("--seed", o.seed, "of drawn weights, dropout and permutations");
+  add_loading(verb, o.load);
   add_computing(verb, o.compute);
   add_set(verb, o.set);
   verb->callback([options] {

@@ -19,6 +19,7 @@ void add_translate(CLI::App& app) {
       ->check(whole_number(1, 1000));
   verb->add_option("--buffer", o.buffer, "most lines read ahead, to be batched by length")
       ->check(whole_number(1, 1 << 20));
+  add_loading(verb, o.load);
   add_computing(verb, o.compute);
   verb->add_flag("--json", o.json, "one JSON object a line");
   verb->callback([options] {
@@ -35,6 +36,7 @@ void add_average(CLI::App& app) {
   verb->add_option("--last", options->last,
                    "of a run: its newest so many checkpoints; 0 = all kept")
       ->check(whole_number(0, 1000));
+  add_loading(verb, options->load);
   verb->callback([options] { run_engine("rondo_engine_average", *options); });
 }
 

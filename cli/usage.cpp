@@ -97,6 +97,12 @@ void add_computing(CLI::App* verb, ComputeOptions& how) {
   add_kernels(verb, how.kernels);
 }
 
+void add_loading(CLI::App* verb, LoadOptions& how) {
+  verb->add_flag_callback(
+      "--no-verify", [&how] { how.verify = false; },
+      "do not compare the checksums of model and state files with their contents");
+}
+
 Error usage_error(const CLI::App& app, const CLI::ParseError& error) {
   const Place place = innermost(app);
   const std::vector<std::string> extras = place.app->remaining();

@@ -17,6 +17,9 @@ void add_kernels(CLI::App* verb, std::string& kernels);
 // --threads and --kernels.
 void add_computing(CLI::App* verb, ComputeOptions& how);
 
+// --no-verify.
+void add_loading(CLI::App* verb, LoadOptions& how);
+
 // Error{usage} for a command line that `app` could not read: what is wrong with which verb, and the
 // nearest verb or option where a name is mistyped.
 Error usage_error(const CLI::App& app, const CLI::ParseError& error);

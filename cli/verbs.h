@@ -31,6 +31,11 @@ struct ComputeOptions {
   std::string kernels = "fused";
 };
 
+// How a verb reads model and state files.
+struct LoadOptions {
+  bool verify = true;  // compare checksums
+};
+
 struct ForwardOptions {
   std::string model;
   std::vector<std::string> set;
@@ -43,6 +48,7 @@ struct ForwardOptions {
   bool train = false;
   bool gradients = false;
   uint64_t seed = 1;
+  LoadOptions load;
   ComputeOptions compute;
 };
 
@@ -88,6 +94,7 @@ struct EvalOptions {
   std::string state_out;
   int64_t rows = 8;
   int64_t tokens = 0;
+  LoadOptions load;
   ComputeOptions compute;
   bool json = false;
   bool without_state = false;
@@ -113,6 +120,7 @@ struct TranslateOptions {
   DecodingOptions decoding;
   int64_t n_best = 1;
   int64_t buffer = 1000;
+  LoadOptions load;
   ComputeOptions compute;
   bool json = false;
 };
@@ -126,6 +134,7 @@ struct ClassifyOptions {
   int64_t top = 5;
   int64_t batch = 32;
   int64_t loops = 0;
+  LoadOptions load;
   ComputeOptions compute;
   bool json = false;
 };
@@ -152,6 +161,7 @@ struct AverageOptions {
   std::vector<std::string> models;
   std::string output;
   int64_t last = 0;
+  LoadOptions load;
 };
 
 struct GenerateOptions {
@@ -169,6 +179,7 @@ struct GenerateOptions {
   int64_t repetition_window = 64;
   std::string weights = "fp32";
   uint64_t seed = 1;
+  LoadOptions load;
   ComputeOptions compute;
   bool stream = false;
   bool stats = false;
@@ -181,6 +192,7 @@ struct StateOptions {
   std::string state;
   std::string output;
   std::string tokenizer;
+  LoadOptions load;
   ComputeOptions compute;
   bool json = false;
 };

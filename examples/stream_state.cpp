@@ -6,7 +6,7 @@
 #include <cstdio>
 #include <filesystem>
 
-#include "rondo/model/network.h"
+#include "rondo/model/language_model.h"
 
 namespace {
 
@@ -59,7 +59,7 @@ int main() {
   const std::string file = std::filesystem::temp_directory_path() / "rondo_example.state";
   const at::Tensor filed = read_in_pieces(*network, tokens, 7, [&](const State& state) {
     state.save(file, name);
-    return State::load(file, name);
+    return dynamic_cast<rondo::LanguageModel&>(*network).load_state(file, name, /*rows=*/1);
   });
   std::remove(file.c_str());
 

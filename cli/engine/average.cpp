@@ -74,17 +74,19 @@ Averaged add_checkpoints(const std::string& run, int64_t last, Mean& mean) {
   }
   if (last > 0) steps.erase(steps.begin(), steps.end() - last);
   for (const int64_t step : steps) {
-    mean.add(load_checkpoint(folder.path(step)).below("weight."), folder.path(step));
+    const NamedTensors weights = load_checkpoint(folder.path(step)).below("weight.");
+    for (const auto& [name, tensor] : weights) require_finite(tensor, name, folder.path(step));
+    mean.add(weights, folder.path(step));
   }
   return averaged;
 }
 
-Averaged add_models(const std::vector<std::string>& models, Mean& mean) {
+Averaged add_models(const std::vector<std::string>& models, Verify verify, Mean& mean) {
   Averaged averaged;
   for (size_t i = 0; i < models.size(); ++i) {
     const TrainedFiles files = find_trained(models[i]);
     const auto network = build_network(files.model);
-    load_weights(*network, SafetensorsFile::open(files.weights));
+    load_weights(*network, SafetensorsFile::open(files.weights), verify);
     if (i == 0) averaged = {files.model, files.classes, files.augment};
     if (dump_model_config(files.model) != dump_model_config(averaged.config)) {
       throw Error(ExitCode::bad_input,
@@ -105,8 +107,9 @@ void rondo_engine_average(const rondo::cli::AverageOptions& options) {
   cli::Mean mean;
   const at::NoGradGuard no_grad;
   const bool run = options.models.size() == 1 && std::filesystem::is_directory(options.models[0]);
-  const cli::Averaged averaged = run ? cli::add_checkpoints(options.models[0], options.last, mean)
-                                     : cli::add_models(options.models, mean);
+  const cli::Averaged averaged =
+      run ? cli::add_checkpoints(options.models[0], options.last, mean)
+          : cli::add_models(options.models, cli::verify_as(options.load), mean);
   const auto network = build_network(averaged.config);
   mean.give(named_tensors(*network));
   std::map<std::string, std::string> metadata;

@@ -57,7 +57,7 @@ class ImagePaths {
 };
 
 ImageModel model_as_told(const ClassifyOptions& options) {
-  ImageModel model = load_image_model(options.run, options.loops);
+  ImageModel model = load_image_model(options.run, options.loops, verify_as(options.load));
   if (!options.classes.empty()) model.names = read_names_for(model.config, options.classes);
   ConfigTable table;
   for (const std::string& assignment : options.set) table.set(assignment);

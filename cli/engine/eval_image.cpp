@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "cli/engine/session.h"
 #include "rondo/base/error.h"
 #include "rondo/base/log.h"
 #include "rondo/base/text.h"
@@ -81,7 +82,7 @@ void print_image_score(const ImageTest& test) {
 }
 
 ImageTest test_images(const EvalOptions& options) {
-  const ImageModel model = load_image_model(options.run, options.loops);
+  const ImageModel model = load_image_model(options.run, options.loops, verify_as(options.load));
   const std::string source = test_source(options);
   const std::string key = options.data.empty() ? "data." + options.split : "--data";
   ImageTest test;

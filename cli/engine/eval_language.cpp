@@ -72,20 +72,21 @@ void print_score(const LanguageTest& test) {
 }
 
 LanguageTest test_language(const EvalOptions& options) {
-  const TrainedLanguageModel trained = load_language_model(options.run, options.tokenizer);
+  const Verify verify = verify_as(options.load);
+  const TrainedLanguageModel trained = load_language_model(options.run, options.tokenizer, verify);
   if (options.without_state && !trained.model->config().time.recurrent()) {
     throw Error(ExitCode::usage,
                 fmt::format("{}: has no recurrent states to do without", options.run),
                 "leave --without-state out");
   }
-  Documents documents =
-      Documents::open({test_source(options), cache_folder(options.cache)}, *trained.tokenizer);
-  if (options.tokens > 0) documents.shorten(options.tokens);
   const bool uses_state = !options.state_in.empty() || !options.state_out.empty();
   State state;
   if (!options.state_in.empty()) {
-    state = State::load(options.state_in, trained.fingerprint()).without("logits");
+    state = trained.model->load_state(options.state_in, trained.fingerprint(), 1, verify);
   }
+  Documents documents =
+      Documents::open({test_source(options), cache_folder(options.cache)}, *trained.tokenizer);
+  if (options.tokens > 0) documents.shorten(options.tokens);
   rondo::ScoreOptions how;
   how.rows = uses_state ? 1 : std::min(options.rows, documents.count());
   how.length = trained.model->config().time.segment;

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/engine/decoding.h"
+#include "cli/engine/session.h"
 #include "rondo/base/error.h"
 #include "rondo/base/progress.h"
 #include "rondo/decode/agreement.h"
@@ -49,12 +50,14 @@ struct System {
 };
 
 System translate_test(const EvalOptions& options, const TestSet& test) {
-  const TrainedTranslator trained = load_translation_model(options.run, options.tokenizer);
+  const TrainedTranslator trained =
+      load_translation_model(options.run, options.tokenizer, verify_as(options.load));
   TranslatorOptions how = translator_options(options.decoding);
   if (options.agreement) how.beam.beam = 1;
   Translator translator(trained.model, trained.tokenizers, how);
   const auto as_trained =
-      options.agreement ? load_translation_model(options.run, options.tokenizer).model : nullptr;
+      options.agreement ? load_translation_model(options.run, options.tokenizer, Verify::nothing).model
+                        : nullptr;
   System system;
   const auto started = std::chrono::steady_clock::now();
   Progress progress("translate", static_cast<int64_t>(test.source.size()));

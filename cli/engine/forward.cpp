@@ -5,7 +5,8 @@
 #include "cli/verbs.h"
 #include "rondo/base/error.h"
 #include "rondo/base/text.h"
-#include "rondo/model/network.h"
+#include "rondo/model/language_model.h"
+#include "rondo/model/recent_tokens.h"
 
 namespace rondo::cli {
 namespace {
@@ -50,7 +51,7 @@ std::shared_ptr<Network> network_for(const ForwardOptions& options, const Resolv
   if (weights.empty()) {
     nn::initialize(*network, options.seed);
   } else {
-    load_weights(*network, SafetensorsFile::open(weights));
+    load_weights(*network, SafetensorsFile::open(weights), verify_as(options.load));
   }
   network->train(options.train);
   return network;
@@ -90,7 +91,12 @@ void rondo_engine_forward(const rondo::cli::ForwardOptions& options) {
   // The fingerprint reads all weights, so it is made only when a state file is involved.
   const std::string name = uses_state ? fingerprint(model.config, *network) : "";
   State state;
-  if (!options.state_in.empty()) state = State::load(options.state_in, name);
+  if (!options.state_in.empty()) {
+    state = dynamic_cast<const LanguageModel&>(*network)
+                .load_state(options.state_in, name, /*rows=*/0, cli::verify_as(options.load))
+                .without("logits")
+                .without(RecentTokens::kName);
+  }
 
   const bool labelled = inputs.count("labels") != 0;
   const at::AutoGradMode with_graph(labelled && (options.train || options.gradients));

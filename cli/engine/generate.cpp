@@ -111,19 +111,19 @@ void rondo_engine_generate(const rondo::cli::GenerateOptions& options) {
   using namespace rondo;
   cli::start_engine(options.compute);
   const std::string prompt = cli::prompt_of(options);
-  const TrainedLanguageModel trained = load_language_model(options.run, options.tokenizer);
+  const Verify verify = cli::verify_as(options.load);
+  const TrainedLanguageModel trained = load_language_model(options.run, options.tokenizer, verify);
   const std::vector<int32_t> tokens = trained.tokenizer->encode(prompt);
   const auto started = std::chrono::steady_clock::now();
   State state;
-  if (!options.state_in.empty()) state = State::load(options.state_in, trained.fingerprint());
+  if (!options.state_in.empty()) {
+    state = trained.model->load_state(options.state_in, trained.fingerprint(), 1, verify);
+  }
   Writer writer(trained.model, state, cli::step_weights(options, *trained.model));
   writer.read(tokens);
   const std::chrono::duration<double> ready = std::chrono::steady_clock::now() - started;
   Sampler sampler(cli::sampler_options(options));
-  const size_t recent = static_cast<size_t>(options.repetition_window);
-  for (size_t i = tokens.size() > recent ? tokens.size() - recent : 0; i < tokens.size(); ++i) {
-    sampler.remember(tokens[i]);
-  }
+  for (const int64_t token : writer.recent()) sampler.remember(token);
   const int64_t window = trained.model->config().time.window;
   const cli::Pace pace = cli::write_tokens(options, window, writer, sampler, trained.tokenizer);
   if (!options.state_out.empty()) writer.state().save(options.state_out, trained.fingerprint());

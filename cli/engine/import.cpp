@@ -19,6 +19,7 @@ void rondo_engine_import(const rondo::cli::ImportOptions& options) {
   const std::unique_ptr<Layout> layout = make_layout(options.program, model.config);
   const std::shared_ptr<Network> network = build_network(model.config);
   const SafetensorsFile file = SafetensorsFile::open(options.file);
+  file.verify();
   import_weights(*network, file, *layout);
   save_model(options.output, model.config, *network, metadata);
   fmt::print("{}: {} tensors of {} imported from {}\n", options.output,

@@ -6,11 +6,16 @@
 #include <string>
 
 #include "cli/verbs.h"
+#include "rondo/nn/tensor_file.h"
 
 namespace rondo::cli {
 
 // The allocator, the kernels to use and torch's threads (Debian's libtorch comes up with one).
 void start_engine(const ComputeOptions& how = {});
+
+inline Verify verify_as(const LoadOptions& how) {
+  return how.verify ? Verify::checksum : Verify::nothing;
+}
 
 // `given`, or the user's cache: $XDG_CACHE_HOME/rondo, ~/.cache/rondo.
 std::string cache_folder(const std::string& given);

@@ -15,9 +15,12 @@ namespace rondo::cli {
 namespace {
 
 void read_state(const StateOptions& options) {
-  const TrainedLanguageModel trained = load_language_model(options.run, options.tokenizer);
+  const Verify verify = verify_as(options.load);
+  const TrainedLanguageModel trained = load_language_model(options.run, options.tokenizer, verify);
   State before;
-  if (!options.state.empty()) before = State::load(options.state, trained.fingerprint());
+  if (!options.state.empty()) {
+    before = trained.model->load_state(options.state, trained.fingerprint(), 1, verify);
+  }
   Writer writer(trained.model, before);
   writer.read(trained.tokenizer->encode(read_document(options.document)));
   const State after = writer.state();
@@ -28,7 +31,7 @@ void read_state(const StateOptions& options) {
 
 void tell_state(const StateOptions& options) {
   std::string owner;
-  const State state = State::load_any(options.state, owner);
+  const State state = State::load_any(options.state, owner, verify_as(options.load));
   const Tensor position = state.get("position");
   const int64_t tokens = position.defined() ? position[0].item<int64_t>() : 0;
   if (options.json) {
@@ -51,7 +54,7 @@ void tell_state(const StateOptions& options) {
 
 void fork_state(const StateOptions& options) {
   std::string owner;
-  State::load_any(options.state, owner).save(options.output, owner);
+  State::load_any(options.state, owner, verify_as(options.load)).save(options.output, owner);
   fmt::print("{}\n", options.output);
 }
 

@@ -71,7 +71,8 @@ TranslatorOptions translator_options(const DecodingOptions& decoding, int64_t n_
 void rondo_engine_translate(const rondo::cli::TranslateOptions& options) {
   using namespace rondo;
   cli::start_engine(options.compute);
-  const TrainedTranslator trained = load_translation_model(options.run, options.tokenizer);
+  const TrainedTranslator trained =
+      load_translation_model(options.run, options.tokenizer, cli::verify_as(options.load));
   Translator translator(trained.model, trained.tokenizers,
                         cli::translator_options(options.decoding, options.n_best));
   cli::LineReader reader(options.input);

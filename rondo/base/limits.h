@@ -37,6 +37,10 @@ constexpr int kMaxConfigDepth = 32;
 // Of a line of text (of a TSV: of a column) so much is held; the rest is passed over.
 constexpr size_t kMaxLineBytes = size_t{1} << 20;
 
+// A repetition penalty looks back at most so many tokens, and so many are kept with a document's
+// state: 32 KB.
+constexpr int64_t kMaxRepetitionWindow = 4096;
+
 // Guessing at a mistyped name costs time quadratic in its length; longer ones are no typing slip.
 constexpr size_t kMaxSuggestLength = 256;
 

@@ -1,6 +1,7 @@
 // Reading and writing token by token.
 #include "rondo/decode/generate.h"
 
+#include "rondo/base/error.h"
 #include "rondo/nn/kernel_choice.h"
 
 namespace rondo {
@@ -15,14 +16,19 @@ std::vector<float> to_vector(const Tensor& logits) {
 
 Writer::Writer(std::shared_ptr<LanguageModel> model, State state,
                std::shared_ptr<const StepWeights> weights)
-    : model_(std::move(model)), weights_(std::move(weights)), state_(std::move(state)) {
+    : model_(std::move(model)),
+      weights_(std::move(weights)),
+      state_(std::move(state)),
+      recent_(state_) {
   model_->eval();
   if (state_.has("position")) position_ = state_.get("position")[0].item<int64_t>();
   // The logits after the last token read are part of where a document stands.
   if (state_.has("logits")) {
     logits_ = to_vector(state_.get("logits"));
     state_ = state_.without("logits");
+    RONDO_ASSERT(static_cast<int64_t>(logits_.size()) == model_->config().vocabulary);
   }
+  state_ = state_.without(RecentTokens::kName);
 }
 
 void Writer::to_steps() {
@@ -59,6 +65,7 @@ void Writer::read(const std::vector<int32_t>& tokens) {
     if (done == total) logits_ = to_vector(logits.select(1, count - 1));
   }
   position_ += total;
+  for (const int32_t token : tokens) recent_.add(token);
 }
 
 void Writer::feed(int64_t token) {
@@ -83,6 +90,7 @@ int64_t Writer::write(Sampler& sampler, int64_t start) {
   if (pending_ >= 0) feed(std::exchange(pending_, -1));
   if (logits_.empty()) feed(start);
   pending_ = sampler.sample(logits_, static_cast<uint64_t>(position_));
+  recent_.add(pending_);
   return pending_;
 }
 
@@ -93,6 +101,7 @@ State Writer::state() {
   if (!logits_.empty()) {
     whole.set("logits", at::tensor(logits_).unsqueeze(0));  // [1, V]
   }
+  recent_.keep_in(whole);
   return whole;
 }
 

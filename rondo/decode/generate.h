@@ -5,6 +5,7 @@
 #include "rondo/decode/sampler.h"
 #include "rondo/decode/step_loop.h"
 #include "rondo/model/language_model.h"
+#include "rondo/model/recent_tokens.h"
 
 namespace rondo {
 
@@ -26,6 +27,8 @@ class Writer {
   // The state after all tokens read and written so far, the last written one included.
   State state();
   int64_t position() const { return position_; }
+  // The document's last tokens, read or written, for a sampler to remember.
+  const std::deque<int64_t>& recent() const { return recent_.tokens(); }
 
  private:
   void feed(int64_t token);
@@ -42,6 +45,7 @@ class Writer {
   std::vector<float> logits_;  // after the last token read; empty when none was
   int64_t pending_ = -1;       // written, not yet read by the model
   int64_t position_ = 0;
+  RecentTokens recent_;
 };
 
 }  // namespace rondo

@@ -11,7 +11,8 @@ std::string TrainedLanguageModel::fingerprint() const {
   return rondo::fingerprint(config, *model) + "-" + tokenizer->fingerprint();
 }
 
-TrainedLanguageModel load_language_model(const std::string& given, const std::string& tokenizer) {
+TrainedLanguageModel load_language_model(const std::string& given, const std::string& tokenizer,
+                                         Verify verify) {
   const TrainedFiles files = find_trained(given);
   require_task(files, given, "lm");
   const auto& config = std::get<LanguageModelConfig>(files.model.network);
@@ -27,12 +28,13 @@ TrainedLanguageModel load_language_model(const std::string& given, const std::st
   }
   trained.config = files.model;
   trained.model = std::make_shared<LanguageModel>(config);
-  load_weights(*trained.model, SafetensorsFile::open(files.weights));
+  load_weights(*trained.model, SafetensorsFile::open(files.weights), verify);
   trained.model->eval();
   return trained;
 }
 
-TrainedTranslator load_translation_model(const std::string& given, const std::string& tokenizer) {
+TrainedTranslator load_translation_model(const std::string& given, const std::string& tokenizer,
+                                         Verify verify) {
   const TrainedFiles files = find_trained(given);
   require_task(files, given, "translation");
   const auto& config = std::get<EncoderDecoderConfig>(files.model.network);
@@ -49,7 +51,7 @@ TrainedTranslator load_translation_model(const std::string& given, const std::st
   }
   trained.tokenizers = open_pair_tokenizers(trained.data, config);
   trained.model = std::make_shared<EncoderDecoder>(config);
-  load_weights(*trained.model, SafetensorsFile::open(files.weights));
+  load_weights(*trained.model, SafetensorsFile::open(files.weights), verify);
   trained.model->eval();
   return trained;
 }

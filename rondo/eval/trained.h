@@ -20,7 +20,8 @@ struct TrainedLanguageModel {
 
 // `given`: a run folder or a model file. `tokenizer`: overrides the run's; "" = the run's, or
 // bytes. Error{bad_input} if it is neither, or not a language model.
-TrainedLanguageModel load_language_model(const std::string& given, const std::string& tokenizer);
+TrainedLanguageModel load_language_model(const std::string& given, const std::string& tokenizer,
+                                         Verify verify = Verify::checksum);
 
 struct TrainedTranslator {
   std::shared_ptr<EncoderDecoder> model;
@@ -29,6 +30,7 @@ struct TrainedTranslator {
 };
 
 // `tokenizer`: overrides the run's, for both sides; a model file needs it.
-TrainedTranslator load_translation_model(const std::string& given, const std::string& tokenizer);
+TrainedTranslator load_translation_model(const std::string& given, const std::string& tokenizer,
+                                         Verify verify = Verify::checksum);
 
 }  // namespace rondo

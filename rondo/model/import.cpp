@@ -69,6 +69,9 @@ class Matching {
     } else if (t.sizes() != ours.sizes()) {
       problems_.push_back(fmt::format("{} (for {}): expected shape {}, got {}", theirs, name,
                                       ours.sizes().vec(), t.sizes().vec()));
+    } else if (const std::string wrong = non_finite_text(t.to(ours.scalar_type()));
+               !wrong.empty()) {
+      problems_.push_back(fmt::format("{} (for {}): {}", theirs, name, wrong));
     } else {
       found_[name] = t;
     }

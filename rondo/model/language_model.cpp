@@ -90,38 +90,12 @@ std::shared_ptr<TokenMixing> LanguageModel::make_mixing(int64_t index) const {
   return std::make_shared<WindowAttention>(o);
 }
 
-void LanguageModel::check_state(const State& state, int64_t rows) const {
-  const auto refuse = [](const std::string& what) {
-    throw Error(ExitCode::bad_input, "state: " + what, "use a state of this model and batch");
-  };
-  if (state.rows() != rows) {
-    refuse(fmt::format("expected {} rows as in the tokens, got {}", rows, state.rows()));
-  }
-  if (!state.has("position") || state.get("position").dim() != 1) refuse("has no position");
-  const Shape head = {config_.heads, config_.head_width};
-  for (const auto& [name, tensor] : state.tensors()) {
-    const Shape shape = tensor.sizes().vec();
-    const auto ends = [&n = name](const char* end) {
-      const std::string suffix(end);
-      return n.size() >= suffix.size() &&
-             n.compare(n.size() - suffix.size(), suffix.size(), suffix) == 0;
-    };
-    bool fits = shape.size() == 1;  // position, fresh, memory.filled
-    if (ends(".state")) fits = shape == Shape{rows, config_.time.states, config_.width};
-    if (ends("keys") || ends("values")) {
-      fits = shape.size() == 4 && Shape(shape.begin() + 2, shape.end()) == head &&
-             shape[1] <= std::max({2 * config_.time.window, config_.time.memory_size}) &&
-             (shape[1] >= config_.time.window || ends("memory.keys") || ends("memory.values"));
-      if (config_.time.kind == "none") fits = shape.size() == 4;
-    }
-    if (!fits || shape[0] != rows)
-      refuse(fmt::format("{}: unexpected shape [{}]", name, fmt::join(shape, ", ")));
-  }
-}
-
 Tensor LanguageModel::begin(State& state, int64_t rows) const {
-  if (state.empty()) state.set("position", at::zeros({rows}, at::kLong));
-  check_state(state, rows);
+  if (state.empty()) {
+    state.set("position", at::zeros({rows}, at::kLong));
+  } else {
+    state_layout(state, rows, "state").check_shapes(state, "state", StateLayout::Types::any_float);
+  }
   const Tensor fresh = state.fresh();
   if (fresh.defined() && fresh.any().item<bool>()) {
     const State before = state;

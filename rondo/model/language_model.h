@@ -43,6 +43,13 @@ class LanguageModel : public Network {
   // buffers on by the token just read.
   void end_step(StepCaches& caches) const;
 
+  // The state in a file, of `rows` rows (0: any number), which this model is able to continue from:
+  // Error{bad_input} naming the tensors that are not as the model makes them. Besides what the
+  // network carries, the state of a document may hold the logits after its last token [B, V] and
+  // its recent tokens (RecentTokens).
+  State load_state(const std::string& path, const std::string& fingerprint, int64_t rows,
+                   Verify verify = Verify::checksum) const;
+
   static constexpr double kNormEpsilon = 1e-6;
   const LanguageModelConfig& config() const { return config_; }
   const DepthPlan& plan() const { return plan_; }
@@ -54,7 +61,8 @@ class LanguageModel : public Network {
   std::shared_ptr<TokenMixing> make_mixing(int64_t index) const;
   // Refuses states of another shape; applies and clears row resets. Returns positions [B, 1].
   Tensor begin(State& state, int64_t rows) const;
-  void check_state(const State& state, int64_t rows) const;
+  // What a state holds whose rows are where `state` says; refuses positions that cannot be.
+  StateLayout state_layout(const State& state, int64_t rows, const std::string& source) const;
   Tensor forward_by_blocks(const Tensor& x, Call& call, const Scope& scope);
   int64_t behind(const Tensor& position) const;
   // tokens [B, N] → the stream after all levels [B, N, D].

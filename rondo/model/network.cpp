@@ -75,7 +75,7 @@ void save_model(const std::string& path, const ModelConfig& config, const Networ
                 const std::map<std::string, std::string>& more) {
   std::map<std::string, std::string> metadata = more;
   metadata[kModelConfigKey] = dump_model_config(config);
-  save_tensors(path, named_tensors(network), metadata);
+  save_tensors(path, named_tensors(network), metadata, Checksum::xxh3);
 }
 
 Tensor require_input(const NamedTensors& inputs, const std::string& name, at::ScalarType type,

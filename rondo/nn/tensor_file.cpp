@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+
 #include "rondo/base/error.h"
 
 namespace rondo {
@@ -21,16 +23,8 @@ constexpr TypePair kTypes[] = {
     {DType::boolean, at::kBool},
 };
 
-// At most this many names are listed in one message.
+// At most this many problems are listed in one message.
 constexpr size_t kListed = 20;
-
-std::string list_names(const std::vector<std::string>& names) {
-  const std::vector<std::string> head(names.begin(),
-                                      names.begin() + std::min(names.size(), kListed));
-  const std::string more =
-      names.size() > kListed ? fmt::format("\n    … and {} more", names.size() - kListed) : "";
-  return fmt::format("\n    {}{}", fmt::join(head, "\n    "), more);
-}
 
 }  // namespace
 
@@ -55,17 +49,32 @@ Tensor tensor_view(const SafetensorsFile& file, const TensorEntry& entry) {
   return torch::from_blob(data, entry.shape, at::TensorOptions(scalar_type(entry.dtype)));
 }
 
-NamedTensors load_tensors(const std::string& path) {
+Tensor tensor_copy(const SafetensorsFile& file, const TensorEntry& entry) {
+  if (entry.dtype == DType::boolean) {
+    const uint8_t* bytes = file.bytes(entry);
+    const uint8_t* wrong =
+        std::find_if(bytes, bytes + entry.elements(), [](uint8_t byte) { return byte > 1; });
+    if (wrong != bytes + entry.elements()) {
+      throw Error(ExitCode::bad_input,
+                  fmt::format("{}: tensor '{}': expected 0 or 1, got {} at element {}", file.path(),
+                              entry.name, *wrong, wrong - bytes));
+    }
+  }
+  return tensor_view(file, entry).clone();
+}
+
+NamedTensors load_tensors(const std::string& path, Verify verify) {
   const SafetensorsFile file = SafetensorsFile::open(path);
+  if (verify == Verify::checksum) file.verify();
   NamedTensors tensors;
   for (const TensorEntry& entry : file.entries()) {
-    tensors[entry.name] = tensor_view(file, entry).clone();
+    tensors[entry.name] = tensor_copy(file, entry);
   }
   return tensors;
 }
 
 void save_tensors(const std::string& path, const NamedTensors& tensors,
-                  const std::map<std::string, std::string>& metadata) {
+                  const std::map<std::string, std::string>& metadata, Checksum checksum) {
   std::vector<Tensor> kept;  // contiguous copies must outlive the writing
   std::vector<TensorRef> refs;
   for (const auto& [name, tensor] : tensors) {
@@ -73,7 +82,36 @@ void save_tensors(const std::string& path, const NamedTensors& tensors,
     const Tensor& t = kept.back();
     refs.push_back({name, tensor_dtype(t), t.sizes().vec(), t.data_ptr()});
   }
-  write_safetensors(path, refs, metadata);
+  write_safetensors(path, refs, metadata, checksum);
+}
+
+std::string non_finite_text(const Tensor& tensor) {
+  const Tensor t = tensor.detach().contiguous();
+  const auto index = first_non_finite(tensor_dtype(t), t.data_ptr(), t.numel());
+  if (!index.has_value()) return {};
+  return fmt::format("expected finite numbers, got {} at element {}",
+                     t.view({-1})[*index].item<double>(), *index);
+}
+
+void require_finite(const Tensor& tensor, const std::string& name, const std::string& source) {
+  const std::string problem = non_finite_text(tensor);
+  if (problem.empty()) return;
+  throw Error(ExitCode::bad_input, fmt::format("{}: tensor '{}': {}", source, name, problem),
+              "training diverged or the file is damaged: use an earlier model or checkpoint");
+}
+
+std::string type_and_shape(const Tensor& tensor) {
+  return fmt::format("{} [{}]", dtype_name(tensor_dtype(tensor)),
+                     fmt::join(tensor.sizes().vec(), ", "));
+}
+
+std::string list_problems(const std::vector<std::string>& problems) {
+  const std::vector<std::string> head(problems.begin(),
+                                      problems.begin() + std::min(problems.size(), kListed));
+  const std::string more = problems.size() > kListed
+                               ? fmt::format("\n    … and {} more", problems.size() - kListed)
+                               : "";
+  return fmt::format("\n    {}{}", fmt::join(head, "\n    "), more);
 }
 
 NamedTensors named_tensors(const torch::nn::Module& module) {
@@ -83,7 +121,7 @@ NamedTensors named_tensors(const torch::nn::Module& module) {
   return tensors;
 }
 
-void load_weights(torch::nn::Module& module, const SafetensorsFile& file) {
+void load_weights(torch::nn::Module& module, const SafetensorsFile& file, Verify verify) {
   const NamedTensors mine = named_tensors(module);
   std::vector<std::string> wrong;
   for (const auto& [name, tensor] : mine) {
@@ -99,10 +137,15 @@ void load_weights(torch::nn::Module& module, const SafetensorsFile& file) {
     if (mine.count(entry.name) == 0) wrong.push_back("not in the model: " + entry.name);
   }
   if (!wrong.empty()) {
-    throw Error(ExitCode::bad_input,
-                fmt::format("{}: weights do not fit the model:{}", file.path(), list_names(wrong)),
-                "give the configuration the weights were made for, or convert other programs' "
-                "weights with 'rondo import'");
+    throw Error(
+        ExitCode::bad_input,
+        fmt::format("{}: weights do not fit the model:{}", file.path(), list_problems(wrong)),
+        "give the configuration the weights were made for, or convert other programs' "
+        "weights with 'rondo import'");
+  }
+  if (verify == Verify::checksum) file.verify();
+  for (const auto& [name, tensor] : mine) {
+    require_finite(tensor_view(file, *file.find(name)).to(tensor.scalar_type()), name, file.path());
   }
   const at::NoGradGuard no_grad;
   for (const auto& [name, tensor] : mine) {

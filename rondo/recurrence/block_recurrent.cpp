@@ -140,6 +140,16 @@ RecurrentCell::Read BlockRecurrentAttention::read(const Tensor& c, const Scope& 
   return cell_->read(c, scope / "cell");
 }
 
+void BlockRecurrentAttention::describe_state(int64_t level, const StatePlace& place,
+                                             StateLayout& layout) const {
+  const int64_t window = options().window;
+  describe_keys(level, window + place.longest() % window, place, layout);
+  StateEntry state;
+  state.type = place.type;
+  state.shape = {place.rows(), initial_.size(0), initial_.size(1)};
+  layout.add(level_key(level, "state"), state);
+}
+
 void BlockRecurrentAttention::read_into(LevelCache& cache) const {
   const RecurrentCell::Read r = cell_->read(cache.state, Scope());
   cache.state_keys = r.keys;

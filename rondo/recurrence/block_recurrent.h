@@ -55,6 +55,7 @@ class BlockRecurrentAttention : public WindowAttention {
  public:
   BlockRecurrentAttention(const WindowOptions& options, const TimeConfig& time, int64_t hidden);
   Tensor forward(const MixingInput& in, Call& call, const Scope& scope) override;
+  void describe_state(int64_t level, const StatePlace& place, StateLayout& layout) const override;
   void open_cache(const State& state, int64_t level, int64_t rows, int64_t phase,
                   LevelCache& cache) const override;
   void close_cache(const LevelCache& cache, int64_t level, int64_t phase,

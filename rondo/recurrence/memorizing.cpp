@@ -52,6 +52,28 @@ MemorizingAttention::Memory MemorizingAttention::store(const Memory& memory, con
   return next;
 }
 
+void MemorizingAttention::describe_state(int64_t level, const StatePlace& place,
+                                         StateLayout& layout) const {
+  const int64_t window = options().window;
+  describe_keys(level, window + place.longest() % window, place, layout);
+  // Whole blocks; the memory may still hold some of documents before this one in the same rows.
+  StateEntry filled;
+  filled.type = at::kLong;
+  filled.shape = {place.rows()};
+  filled.values = place.position.div(window, "floor").mul(window).clamp_max(memory_size_);
+  StateEntry keys;
+  keys.type = place.type;
+  keys.shape = {place.rows(),
+                {filled.values.max().item<int64_t>(), memory_size_},
+                options().shape.heads,
+                options().shape.head_width};
+  StateEntry values = keys;
+  values.like = level_key(level, "memory.keys");
+  layout.add(level_key(level, "memory.keys"), keys);
+  layout.add(level_key(level, "memory.values"), values);
+  layout.add(level_key(level, "memory.filled"), filled);
+}
+
 Tensor MemorizingAttention::forward(const MixingInput& in, Call& call, const Scope& scope) {
   Tokens t = project(in, scope);
   attach_cache(t, in.level, call);

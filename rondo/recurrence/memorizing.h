@@ -15,6 +15,7 @@ class MemorizingAttention : public WindowAttention {
  public:
   MemorizingAttention(const WindowOptions& options, int64_t memory, int64_t neighbours);
   Tensor forward(const MixingInput& in, Call& call, const Scope& scope) override;
+  void describe_state(int64_t level, const StatePlace& place, StateLayout& layout) const override;
 
  private:
   struct Memory {

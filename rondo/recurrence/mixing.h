@@ -9,6 +9,7 @@
 #include "rondo/recurrence/beam_cache.h"
 #include "rondo/recurrence/sliced.h"
 #include "rondo/recurrence/state.h"
+#include "rondo/recurrence/state_layout.h"
 #include "rondo/recurrence/step_cache.h"
 
 namespace rondo {
@@ -55,6 +56,10 @@ struct MixingInput {
 class TokenMixing : public nn::Module {
  public:
   virtual Tensor forward(const MixingInput& in, Call& call, const Scope& scope) = 0;
+  // What forward() at `level` leaves in the state of a language model, when rows are as far as
+  // `place` says. States from files are compared with it.
+  virtual void describe_state(int64_t /*level*/, const StatePlace& /*place*/,
+                              StateLayout& /*layout*/) const {}
   // The maps that signals may be folded into; null where there are none.
   virtual const nn::Projections* projections() const { return nullptr; }
 };

@@ -4,12 +4,31 @@
 #include <fmt/format.h>
 
 #include "rondo/base/error.h"
-#include "rondo/nn/tensor_file.h"
+#include "rondo/base/text.h"
 
 namespace rondo {
 namespace {
 
 constexpr const char* kFormat = "rondo-state-1";
+
+// Every tensor has the batch first, of the same size, and positions are one whole number a row.
+void check_rows(const SafetensorsFile& file) {
+  const auto refuse = [&](const TensorEntry& entry, const std::string& expected) {
+    throw Error(
+        ExitCode::bad_input,
+        fmt::format("{}: tensor '{}': expected {}, got {} [{}]", file.path(), printable(entry.name),
+                    expected, dtype_name(entry.dtype), fmt::join(entry.shape, ", ")));
+  };
+  int64_t rows = 0;
+  for (const TensorEntry& entry : file.entries()) {
+    if (entry.shape.empty() || entry.shape[0] < 1) refuse(entry, "at least one row");
+    if (rows == 0) rows = entry.shape[0];
+    if (entry.shape[0] != rows) refuse(entry, fmt::format("{} rows as in the others", rows));
+    if (entry.name == "position" && (entry.dtype != DType::i64 || entry.shape.size() != 1)) {
+      refuse(entry, fmt::format("I64 [{}]", rows));
+    }
+  }
+}
 
 }  // namespace
 
@@ -47,7 +66,7 @@ State State::reset(const Tensor& rows) const {
 }
 
 void State::save(const std::string& path, const std::string& fingerprint) const {
-  save_tensors(path, tensors_, {{"format", kFormat}, {"fingerprint", fingerprint}});
+  save_tensors(path, tensors_, {{"format", kFormat}, {"fingerprint", fingerprint}}, Checksum::xxh3);
 }
 
 State State::without(const std::string& name) const {
@@ -56,7 +75,7 @@ State State::without(const std::string& name) const {
   return copy;
 }
 
-State State::load_any(const std::string& path, std::string& fingerprint) {
+State State::load_any(const std::string& path, std::string& fingerprint, Verify verify) {
   const SafetensorsFile file = SafetensorsFile::open(path);
   const auto read = [&](const char* key) {
     const auto found = file.metadata().find(key);
@@ -67,21 +86,23 @@ State State::load_any(const std::string& path, std::string& fingerprint) {
                 fmt::format("{}: not a state file (no mark '{}')", path, kFormat),
                 "states are written by --state-out and by 'rondo state read'");
   }
+  if (verify == Verify::checksum) file.verify();
+  check_rows(file);
   fingerprint = read("fingerprint");
   State state;
   for (const TensorEntry& entry : file.entries()) {
-    state.set(entry.name, tensor_view(file, entry).clone());
+    state.set(entry.name, tensor_copy(file, entry));
   }
   return state;
 }
 
-State State::load(const std::string& path, const std::string& fingerprint) {
+State State::load(const std::string& path, const std::string& fingerprint, Verify verify) {
   std::string owner;
-  State state = load_any(path, owner);
+  State state = load_any(path, owner, verify);
   if (owner != fingerprint) {
     throw Error(ExitCode::bad_input,
                 fmt::format("{}: the state belongs to another model: expected {}, got {}", path,
-                            fingerprint, owner),
+                            fingerprint, printable(owner)),
                 "use the model, weights and tokenizer that wrote it");
   }
   return state;

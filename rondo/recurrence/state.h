@@ -7,6 +7,7 @@
 
 #include <map>
 
+#include "rondo/nn/tensor_file.h"
 #include "rondo/nn/torch.h"
 
 namespace rondo {
@@ -41,12 +42,15 @@ class State {
   // Which rows begin anew, bool [B]; undefined when none is marked.
   Tensor fresh() const { return get("fresh"); }
 
-  // `fingerprint` names the model the state belongs to; load refuses a file of another one with
-  // Error{bad_input}.
+  // `fingerprint` names the model the state belongs to; load refuses a file of another one, one
+  // whose checksum does not match and one that is not a state, with Error{bad_input}. Whether the
+  // tensors are those the model needs, only the model can say: LanguageModel::load_state().
   void save(const std::string& path, const std::string& fingerprint) const;
-  static State load(const std::string& path, const std::string& fingerprint);
+  static State load(const std::string& path, const std::string& fingerprint,
+                    Verify verify = Verify::checksum);
   // Whoever it belongs to; `fingerprint` receives its owner.
-  static State load_any(const std::string& path, std::string& fingerprint);
+  static State load_any(const std::string& path, std::string& fingerprint,
+                        Verify verify = Verify::checksum);
 
  private:
   std::map<std::string, Tensor> tensors_;

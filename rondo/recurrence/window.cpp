@@ -202,6 +202,25 @@ Tensor WindowAttention::step(const MixingInput& in, Call& call, const Scope& sco
                 scope);
 }
 
+void WindowAttention::describe_keys(int64_t level, Extent count, const StatePlace& place,
+                                    StateLayout& layout) const {
+  StateEntry keys;
+  keys.type = place.type;
+  keys.shape = {place.rows(), count, options_.shape.heads, options_.shape.head_width};
+  if (options_.window == 0) keys.like = level_key(0, "keys");  // all levels keep as many
+  StateEntry values = keys;
+  values.like = level_key(level, "keys");
+  layout.add(level_key(level, "keys"), keys);
+  layout.add(level_key(level, "values"), values);
+}
+
+void WindowAttention::describe_state(int64_t level, const StatePlace& place,
+                                     StateLayout& layout) const {
+  if (options_.window > 0) return describe_keys(level, options_.window, place, layout);
+  // As many as the longest row has had, and those of documents before it in the same rows.
+  describe_keys(level, {place.longest(), kUnlimited}, place, layout);
+}
+
 void WindowAttention::open_cache(const State& state, int64_t level, int64_t rows, int64_t phase,
                                  LevelCache& cache) const {
   const int64_t window = options_.window;

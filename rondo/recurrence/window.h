@@ -26,6 +26,7 @@ class WindowAttention : public TokenMixing {
  public:
   explicit WindowAttention(const WindowOptions& options);
   Tensor forward(const MixingInput& in, Call& call, const Scope& scope) override;
+  void describe_state(int64_t level, const StatePlace& place, StateLayout& layout) const override;
 
   // Fills the buffers of `level` from the state, at `phase` tokens into a block; and back.
   virtual void open_cache(const State& state, int64_t level, int64_t rows, int64_t phase,
@@ -39,6 +40,10 @@ class WindowAttention : public TokenMixing {
   static Tensor unit_length(const Tensor& x);
 
  protected:
+  // `count` keys and values of `level`.
+  void describe_keys(int64_t level, Extent count, const StatePlace& place,
+                     StateLayout& layout) const;
+
   // Everything about the new tokens, once for the whole call. All [B, H, ·, d].
   struct Tokens {
     Tensor q, k, v;

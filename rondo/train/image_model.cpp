@@ -33,9 +33,10 @@ std::string trained_name(const std::string& name, const DepthConfig& now,
 
 // Loads what the network needs; a file of more loops or levels holds more than that.
 void load_part(Network& network, const TrainedFiles& files, const ModelConfig& config,
-               const std::string& given, int64_t loops) {
+               const std::string& given, int64_t loops, Verify verify) {
   const at::NoGradGuard no_grad;
   const SafetensorsFile file = SafetensorsFile::open(files.weights);
+  if (verify == Verify::checksum) file.verify();
   for (const auto& [name, tensor] : named_tensors(network)) {
     const std::string theirs = trained_name(name, depth_of(config), depth_of(files.model));
     const TensorEntry* entry = file.find(theirs);
@@ -46,8 +47,16 @@ void load_part(Network& network, const TrainedFiles& files, const ModelConfig& c
                               given, loops, name),
                   "ask for at most as many as it was trained with");
     }
+    const Tensor weights = tensor_view(file, *entry);
+    if (weights.sizes() != tensor.sizes()) {
+      throw Error(
+          ExitCode::bad_input,
+          fmt::format("{}: tensor '{}': expected shape [{}], got [{}]", file.path(), theirs,
+                      fmt::join(tensor.sizes().vec(), ", "), fmt::join(entry->shape, ", ")));
+    }
+    require_finite(weights, theirs, file.path());
     Tensor target = tensor;
-    target.copy_(tensor_view(file, *entry));
+    target.copy_(weights);
   }
 }
 
@@ -63,16 +72,16 @@ int64_t image_classes(const ModelConfig& config) {
   return vision != nullptr ? vision->classes : std::get<PyramidConfig>(config.network).classes;
 }
 
-ImageModel load_image_model(const std::string& given, int64_t loops) {
+ImageModel load_image_model(const std::string& given, int64_t loops, Verify verify) {
   const TrainedFiles files = find_trained(given);
   require_task(files, given, "image");
   ImageModel model;
   model.config = loops > 0 ? with_loops(files.model, loops, given) : files.model;
   model.network = build_network(model.config);
   if (loops > 0) {
-    load_part(*model.network, files, model.config, given, loops);
+    load_part(*model.network, files, model.config, given, loops, verify);
   } else {
-    load_weights(*model.network, SafetensorsFile::open(files.weights));
+    load_weights(*model.network, SafetensorsFile::open(files.weights), verify);
   }
   model.network->eval();
   model.augment = files.augment;

@@ -22,7 +22,8 @@ struct ImageModel {
 // `given`: a run folder or a model file. `loops`: so many loops (recursive networks) or levels
 // (ring and universal ones) instead of those trained with; 0 = those. Error{bad_input} if it is no
 // image network, or if more are asked for than it has weights for.
-ImageModel load_image_model(const std::string& given, int64_t loops = 0);
+ImageModel load_image_model(const std::string& given, int64_t loops = 0,
+                            Verify verify = Verify::checksum);
 
 // Logits [B, classes] of images [B, 3, side, side], without gradients.
 Tensor image_logits(Network& network, const Tensor& images);

@@ -7,6 +7,7 @@
 
 #include "rondo/base/error.h"
 #include "rondo/base/progress.h"
+#include "rondo/model/recent_tokens.h"
 
 namespace rondo {
 namespace {
@@ -109,6 +110,8 @@ LanguageScore score_documents(LanguageModel& model, const Documents& documents,
   State own;
   State& carried = state != nullptr ? *state : own;
   bool keeps_first = state != nullptr && !state->empty();
+  RecentTokens recent(carried);
+  carried = carried.without("logits").without(RecentTokens::kName);
   LanguageScore score;
   Blocks blocks;
   SegmentBatch batch;
@@ -121,6 +124,7 @@ LanguageScore score_documents(LanguageModel& model, const Documents& documents,
     if (batch.rows == 1) t.shorten(real_tokens(batch, documents));
     // A state given by the caller is the beginning of the first document.
     if (!keeps_first) carried = carried.reset(t.reset);
+    if (!keeps_first && batch.reset[0] != 0) recent.clear();
     keeps_first = false;
     const Tensor logits = model.forward_tokens(t.tokens, carried, Scope(), options.zero_states);
     const Tensor losses = at::cross_entropy_loss(logits.flatten(0, 1).to(at::kFloat),
@@ -128,11 +132,17 @@ LanguageScore score_documents(LanguageModel& model, const Documents& documents,
                                                  /*ignore_index=*/-1);
     add_batch(batch, documents, losses.view(t.labels.sizes()), score,
               options.items != nullptr ? &blocks : nullptr);
-    if (state != nullptr) last = logits.select(1, logits.size(1) - 1);
+    if (state != nullptr) {
+      last = logits.select(1, logits.size(1) - 1);
+      for (int64_t i = 0; i < t.tokens.size(1); ++i) recent.add(batch.tokens[size_t(i)]);
+    }
     if (progress != nullptr) progress->update(score.tokens);
     if (options.max_tokens > 0 && score.tokens >= options.max_tokens) break;
   }
-  if (last.defined()) state->set("logits", last.clone());
+  if (last.defined()) {
+    state->set("logits", last.clone());
+    recent.keep_in(*state);
+  }
   if (options.items != nullptr) give_items(blocks, documents, *options.items);
   score.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
   return score;

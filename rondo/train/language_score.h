@@ -48,8 +48,8 @@ struct ScoreOptions {
 
 // Reads the documents in order, state carried along each, nothing shuffled. The network's mode
 // (train or eval) is the caller's. `state` (may be null; one row): what came before the first
-// document; it receives the state after the last token read, with the logits there, as Writer
-// continues from.
+// document; it receives the state after the last token read, with the logits there and the
+// document's recent tokens, as Writer continues from.
 LanguageScore score_documents(LanguageModel& model, const Documents& documents,
                               const ScoreOptions& options, State* state = nullptr);
 

@@ -68,6 +68,7 @@ void start_weights(Network& network, const TrainConfig& train) {
       continue;
     }
     const Tensor& given = found->second;
+    require_finite(given, name, files.weights);
     if (given.sizes() == tensor.sizes()) {
       fitting[name] = given;
     } else if (images && name == "positions" && can_resize(given, tensor)) {

@@ -3,6 +3,7 @@
 
 #include "tests/cli/authors.h"
 #include "tests/cli/pictures.h"
+#include "tests/cli/tampering.h"
 
 namespace rondo::testing {
 namespace {
@@ -255,6 +256,26 @@ TEST_F(ClassifyVerb, AModelFileAloneAnswersAsItsRun) {
           .out;
   EXPECT_EQ(alone, rondo_ok({"classify", file("run"), file("test/c0/0.png"), "--json"}).out);
   EXPECT_TRUE(contains(alone, "\"title\":\"shade 0\"")) << alone;
+}
+
+TEST_F(ClassifyVerb, DamagedAndSpoiltModelsAreRefused) {
+  const std::string model = file("run/best.safetensors");
+  const std::string broken = file("broken.safetensors");
+  const auto refused = [&](const std::string& part) {
+    for (const Arguments& more : {Arguments{}, Arguments{"--loops", "1"}}) {
+      Arguments all = {"classify", broken, file("test/c0/0.png")};
+      all.insert(all.end(), more.begin(), more.end());
+      expect_refusal(rondo(all), ExitCode::bad_input, broken + ": " + part);
+      all = {"eval", broken, "--data", file("test")};
+      all.insert(all.end(), more.begin(), more.end());
+      expect_refusal(rondo(all), ExitCode::bad_input, broken + ": " + part);
+    }
+  };
+  flip_bit(model, broken, 0.5, 1);
+  refused("checksum mismatch");
+  rondo_ok({"classify", broken, file("test/c0/0.png"), "--no-verify"});
+  tamper(model, broken, [](Arrays& a) { spoil(a.at("head.weight")); });
+  refused("tensor 'head.weight': expected finite numbers, got nan");
 }
 
 TEST_F(ClassifyVerb, PreparationCanBeSet) {

@@ -2,6 +2,7 @@
 // a file at any place without a bit of difference, in memory that does not grow.
 #include "rondo/decode/generate.h"
 
+#include "rondo/base/limits.h"
 #include "tests/kernels/kernel_test_util.h"
 #include "tests/support/expect.h"
 #include "tests/support/reference.h"
@@ -117,7 +118,7 @@ TEST_P(Writing, IsTheForwardPassOfTheWholeText) {
       EXPECT_EQ(writer.position(), static_cast<int64_t>(text.size()));
       State want;
       expect_near(got.get("logits"), read_whole(text, want), 1e-5, "logits");
-      ASSERT_EQ(got.tensors().size(), want.tensors().size() + 1);
+      ASSERT_EQ(got.tensors().size(), want.tensors().size() + 2) << "logits, recent";
       for (const auto& [name, tensor] : want.tensors()) {
         ASSERT_EQ(got.get(name).sizes(), tensor.sizes()) << name;
         if (tensor.numel() > 0) expect_near(got.get(name), tensor, 1e-5, name);
@@ -161,11 +162,42 @@ TEST_P(Writing, ContinuedFromAFileIsAsIfItHadNotStopped) {
         write(first, stop, parts);
         first.state().save(file.path(), "me");
       }
-      Writer second(model_, State::load(file.path(), "me"));
+      Writer second(model_, model_->load_state(file.path(), "me", 1));
       write(second, kWritten - stop, parts);
       EXPECT_EQ(parts, text);
       expect_bits(second.state(), end);
     }
+  }
+}
+
+// Tokens that were read or written before the file are as recent as those after it.
+TEST_P(Writing, ARepetitionPenaltyGoesOnAcrossAFile) {
+  options_.repetition_penalty = 3.0;
+  options_.repetition_window = 9;
+  options_.temperature = 0.3;
+  const auto remembering = [&](Writer& writer, int64_t count, std::vector<int32_t>& text) {
+    Sampler sampler(options_);
+    for (const int64_t token : writer.recent()) sampler.remember(token);
+    for (int64_t i = 0; i < count; ++i) {
+      text.push_back(static_cast<int32_t>(writer.write(sampler, kStart)));
+    }
+  };
+  const std::vector<int32_t> begun = prompt(5);
+  std::vector<int32_t> whole = begun;
+  Writer uninterrupted(model_);
+  uninterrupted.read(begun);
+  remembering(uninterrupted, 20, whole);
+  for (const int64_t stop : {0, 1, 6, 13}) {
+    std::vector<int32_t> parts = begun;
+    Writer first(model_);
+    first.read(begun);
+    remembering(first, stop, parts);
+    const TemporaryFile file(".state");
+    first.state().save(file.path(), "me");
+    Writer second(model_, model_->load_state(file.path(), "me", 1));
+    remembering(second, 20 - stop, parts);
+    EXPECT_EQ(parts, whole) << stop;
+    expect_bits(second.state(), uninterrupted.state());
   }
 }
 
@@ -307,10 +339,23 @@ TEST(WritingMemory, OfAStateIsTheSameAfterAnyNumberOfWindows) {
     Writer writer(std::dynamic_pointer_cast<LanguageModel>(tiny.network));
     Sampler sampler{SamplerOptions()};
     for (int64_t i = 0; i < 5 * config.time.window + 1; ++i) writer.write(sampler, kStart);
-    const int64_t bytes = writer.state().bytes();
+    const auto network_bytes = [&] { return writer.state().without("recent").bytes(); };
+    const int64_t bytes = network_bytes();
     for (int64_t i = 0; i < 10 * config.time.window; ++i) writer.write(sampler, kStart);
-    EXPECT_EQ(writer.state().bytes(), bytes) << name;
+    EXPECT_EQ(network_bytes(), bytes) << name;
   }
+}
+
+TEST(WritingMemory, OfRecentTokensIsBounded) {
+  RecentTokens recent;
+  for (int64_t i = 0; i < 3 * kMaxRepetitionWindow; ++i) recent.add(i);
+  State state;
+  recent.keep_in(state);
+  const Tensor kept = state.get(RecentTokens::kName);
+  expect_identical(kept[0],
+                   at::arange(2 * kMaxRepetitionWindow, 3 * kMaxRepetitionWindow, at::kLong));
+  EXPECT_EQ(RecentTokens(state).tokens(), recent.tokens());
+  EXPECT_TRUE(RecentTokens(State()).tokens().empty());
 }
 
 }  // namespace

@@ -148,7 +148,7 @@ TEST_P(ScoreFromState, IsTheScoreOfTheRestOfALongerText) {
   ScoredText text(GetParam(), {rest});
   Writer writer(text.model);
   writer.read(text.tokenizer->encode(before));
-  State state = writer.state().without("logits");
+  State state = writer.state();
   const LanguageScore got =
       score_documents(*text.model, *text.documents, {1, 12, 0, false}, &state);
 
@@ -160,7 +160,8 @@ TEST_P(ScoreFromState, IsTheScoreOfTheRestOfALongerText) {
   for (size_t i = before.size(); i < nats.size(); ++i) want += nats[i];
   EXPECT_EQ(got.tokens, static_cast<int64_t>(rest.size()) - 1);
   EXPECT_NEAR(got.nats, want, 1e-4);
-  ASSERT_EQ(state.tensors().size(), whole.tensors().size() + 1);
+  ASSERT_EQ(state.tensors().size(), whole.tensors().size() + 2) << "logits, recent";
+  expect_identical(state.get("recent"), tokens);
   for (const auto& [name, tensor] : whole.tensors()) {
     expect_near(state.get(name), tensor, 1e-5, name);
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "tests/cli/tampering.h"
 #include "tests/cli/training.h"
 
 namespace rondo::testing {
@@ -170,6 +171,41 @@ TEST_F(TranslationVerbs, LinesStayLines) {
   EXPECT_EQ(out[6], out[0]) << "the last line needs no end";
   spill(file("empty.de"), "");
   EXPECT_EQ(translate({}, "empty.de").size(), 0u);
+}
+
+TEST_F(TranslationVerbs, AByteOrderMarkIsNoText) {
+  const std::string mark = "\xEF\xBB\xBF";
+  spill(file("plain.de"), "abc\nhh\n");
+  spill(file("marked.de"), mark + "abc\nhh\n");
+  const std::string text = translate({}, "plain.de");
+  EXPECT_EQ(translate({}, "marked.de"), text);
+  const std::string program = std::string(RONDO_BINARY) + " translate " + file("run");
+  EXPECT_EQ(shell(program + " < " + file("marked.de")).out, text);
+  // Only at the very beginning; and the mark itself may arrive in pieces.
+  EXPECT_EQ(shell("(printf '\\357'; sleep 0.2; printf '\\273\\277abc\\nhh\\n') | " + program).out,
+            text);
+  spill(file("later.de"), "hh\n" + mark + "abc\n");
+  EXPECT_NE(lines_of(translate({}, "later.de"))[1], lines_of(text)[0]);
+}
+
+TEST_F(TranslationVerbs, DamagedAndSpoiltModelsAreRefused) {
+  const std::string model = file("run/best.safetensors");
+  const std::string broken = file("broken.safetensors");
+  const auto refused = [&](const std::string& part) {
+    for (const char* verb : {"translate", "eval"}) {
+      Arguments words = {verb, broken, "--tokenizer", "bytes"};
+      const Arguments data = verb == std::string("eval") ? Arguments{"--data", file("test")}
+                                                         : Arguments{"--input", file("test.de")};
+      words.insert(words.end(), data.begin(), data.end());
+      expect_refusal(rondo(words), ExitCode::bad_input, broken + ": " + part);
+    }
+  };
+  flip_bit(model, broken, 0.5, 1);
+  refused("checksum mismatch");
+  rondo_ok(
+      {"translate", broken, "--tokenizer", "bytes", "--input", file("test.de"), "--no-verify"});
+  tamper(model, broken, [](Arrays& a) { spoil(a.at("target_embedding")); });
+  refused("tensor 'target_embedding': expected finite numbers, got nan");
 }
 
 TEST_F(TranslationVerbs, SeveralTranslationsAndJson) {

@@ -100,8 +100,8 @@ std::string data_of(const PaperTable& table, bool mini) {
 void run_table_list(const RecipesOptions& options) {
   nlohmann::json json = nlohmann::json::array();
   if (!options.json) {
-    fmt::print("{:<32} {:>4}  {:<16} {:<24} {}\n", "table", "rows", "data", "data with --mini",
-               "title");
+    fmt::print("{:<24} {:>4} {:>8}  {:<16} {:<16} {}\n", "table", "rows", "minutes", "data",
+               "data with --mini", "title");
   }
   for (const std::string& name : table_names()) {
     const PaperTable table = load_table(name);
@@ -116,9 +116,9 @@ void run_table_list(const RecipesOptions& options) {
                       {"mini_data", data_of(table, true)},
                       {"mini_minutes", table.mini_minutes}});
     } else {
-      fmt::print("{:<32} {:>4}  {:<16} {:<24} {}, {}: {}\n", name, table.rows.size(),
-                 data_of(table, false), data_of(table, true), table.paper, table.place,
-                 table.title);
+      fmt::print("{:<24} {:>4} {:>8.0f}  {:<16} {:<16} {}, {}: {}\n", name, table.rows.size(),
+                 table.mini_minutes, data_of(table, false), data_of(table, true), table.paper,
+                 table.place, table.title);
     }
   }
   if (options.json) fmt::print("{}\n", json.dump(2));

@@ -94,7 +94,7 @@ struct PaperTable {
   std::string paper;
   std::string place;               // "Table 4"
   std::string parameters = "all";  // what counts are of: or "without embeddings"
-  double mini_minutes = 0;         // of one run at mini size on one core, about
+  double mini_minutes = 0;         // all rows once at mini size on one core, about
   std::vector<TableColumn> columns;
   std::vector<TableRow> rows;
   std::vector<TableClaim> claims;
@@ -113,10 +113,9 @@ void describe(V& v, PaperTable& c) {
   v.field("place", c.place, "where in the paper");
   v.field("parameters", c.parameters, "what its counts are of",
           one_of({"all", "without embeddings"}));
-  v.field(
-      "mini_minutes", c.mini_minutes,
-      "minutes that one run takes at mini size on one core, as 'rondo table run --dry-run' says",
-      at_least(0));
+  v.field("mini_minutes", c.mini_minutes,
+          "minutes that all rows take once at mini size on one core, as 'table run --dry-run' says",
+          at_least(0));
 }
 
 // Whether a larger score is better.

@@ -12,21 +12,21 @@
 namespace rondo::test {
 namespace {
 
-// Room for two stacks or so, in a process of its own: the team is as large as it can be, and works.
+// A team under a limit that leaves room for two more stacks or so; 0 if it is smaller, and works.
+[[noreturn]] void try_large_team() {
+  int64_t pages = 0;
+  std::ifstream("/proc/self/statm") >> pages;
+  struct rlimit limit {};
+  limit.rlim_cur = limit.rlim_max = static_cast<rlim_t>(pages * 4096 + (int64_t{24} << 20));
+  setrlimit(RLIMIT_AS, &limit);
+  kernels::Team team(64);
+  std::atomic<int> worked{0};
+  team.run(64, [&](int) { ++worked; });
+  std::_Exit(team.size() < 64 && worked == team.size() ? 0 : 1);
+}
+
 TEST(TeamWork, WithoutRoomForThreadsItIsSmaller) {
-  EXPECT_EXIT(
-      {
-        int64_t pages = 0;
-        std::ifstream("/proc/self/statm") >> pages;
-        const auto bytes = static_cast<rlim_t>(pages * 4096 + (int64_t{24} << 20));
-        const struct rlimit limit = {bytes, bytes};
-        setrlimit(RLIMIT_AS, &limit);
-        kernels::Team team(64);
-        std::atomic<int> worked{0};
-        team.run(64, [&](int) { ++worked; });
-        std::_Exit(team.size() < 64 && worked == team.size() ? 0 : 1);
-      },
-      ::testing::ExitedWithCode(0), "");
+  EXPECT_EXIT(try_large_team(), ::testing::ExitedWithCode(0), "");
 }
 
 // Every member writes its number, meets, and adds up what all wrote; many times over, with ever

@@ -15,6 +15,7 @@
 #include <random>
 #include <thread>
 
+#include "rondo/base/error.h"
 #include "rondo/model/network.h"
 #include "rondo/nn/layers.h"
 #include "tests/support/gradcheck.h"

@@ -161,7 +161,7 @@ std::string line_chart(const LineChart& chart) {
     svg += text_at(kWidth - kRight + 38, row + 4, "start", chart.series[i].name);
   }
   svg += text_at((kLeft + kWidth - kRight) / 2, kBottom + 40, "middle", chart.x_label, "faint");
-  return svg + text_at(kLeft, kTop - 1, "start", "") + "</svg>\n";
+  return svg + "</svg>\n";
 }
 
 }  // namespace rondo

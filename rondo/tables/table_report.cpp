@@ -23,11 +23,18 @@ std::string number(double value, const std::string& metric) {
   return fmt::format("{:.{}f}", value, digits_of(metric));
 }
 
-std::vector<std::string> header(const TableColumn& column, bool mini) {
+// Long runs are told in hours.
+bool in_hours(const TableResults& results) {
+  constexpr double kManyMinutes = 300;
+  return std::any_of(results.cells.begin(), results.cells.end(),
+                     [](const CellResult& c) { return c.minutes > kManyMinutes; });
+}
+
+std::vector<std::string> header(const TableColumn& column, bool hours) {
   return {"row",
           "parameters",
           "multiply-adds",
-          mini ? "minutes" : "hours",
+          hours ? "hours" : "minutes",
           metric_title(column.metric),
           "paper"};
 }
@@ -37,7 +44,7 @@ std::vector<std::string> cells_of(const TableResults& results, const TableColumn
   const TableRow& row = results.table.row(cell.row);
   const bool all = results.table.parameters != "without embeddings";
   const double parameters = all ? cell.parameters : cell.parameters_without_embeddings;
-  const double time = results.mini ? cell.minutes : cell.minutes / 60;
+  const double time = in_hours(results) ? cell.minutes / 60 : cell.minutes;
   std::string score = table_score(cell, column.metric);
   if (cell.diverged > 0) score += fmt::format(" ({} diverged)", cell.diverged);
   if (cell.unfinished > 0) score += fmt::format(" ({} unfinished)", cell.unfinished);
@@ -135,7 +142,7 @@ nlohmann::json claim_json(const ClaimResult& c) {
 }  // namespace
 
 TableLines table_lines(const TableResults& results, const TableColumn& column) {
-  TableLines lines = {header(column, results.mini)};
+  TableLines lines = {header(column, in_hours(results))};
   for (const CellResult& cell : results.cells) {
     if (cell.column == column.name) lines.push_back(cells_of(results, column, cell));
   }

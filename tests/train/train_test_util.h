@@ -152,6 +152,8 @@ class ScriptedTask : public Task {
   ScriptedTask(std::shared_ptr<Network> network, NamedTensors inputs, int64_t rows)
       : network_(std::move(network)), inputs_(std::move(inputs)), rows_(rows) {}
 
+  std::string data_checksum() const override { return "scripted"; }
+
   std::function<double(int64_t call)> factor;  // of the loss of the call, from 1; NAN spoils it
   std::function<void(int64_t call)> before;    // each batch
   std::function<void(int64_t call, int64_t batch)> in_evaluation;  // of three batches each

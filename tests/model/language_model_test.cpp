@@ -247,11 +247,12 @@ TEST(LanguageModelInputs, StatesOfAnotherBatchOrModelAreRefused) {
   expect_error(ExitCode::bad_input, "expected 3 rows", [&] { m.read(m.tokens(3, 1, 2), copy); });
   copy = state;
   copy.set("level.1.state", at::zeros({2, 9, 16}));
-  expect_error(ExitCode::bad_input, "level.1.state: unexpected shape [2, 9, 16]",
+  expect_error(ExitCode::bad_input, "level.1.state: expected F32 [2, 3, 16], got F32 [2, 9, 16]",
                [&] { m.read(m.tokens(2, 1, 2), copy); });
   State foreign;
   foreign.set("memory", at::zeros({2, 3, 16}));
-  expect_error(ExitCode::bad_input, "has no position", [&] { m.read(m.tokens(2, 1, 2), foreign); });
+  expect_error(ExitCode::bad_input, "'position' is missing",
+               [&] { m.read(m.tokens(2, 1, 2), foreign); });
 }
 
 TEST(LanguageModelInputs, WrongTensorsAreNamed) {

@@ -12,7 +12,7 @@ namespace {
 // No document is as long, and nothing that is added to a position overflows.
 constexpr int64_t kMaxPosition = int64_t{1} << 50;
 
-[[noreturn]] void refuse_position(const std::string& source, const std::string& what) {
+[[noreturn]] void refuse_place(const std::string& source, const std::string& what) {
   throw Error(ExitCode::bad_input, fmt::format("{}: {}", source, what),
               "use a state of this model and batch");
 }
@@ -22,13 +22,13 @@ constexpr int64_t kMaxPosition = int64_t{1} << 50;
 StateLayout LanguageModel::state_layout(const State& state, int64_t rows,
                                         const std::string& source) const {
   if (rows > 0 && state.rows() != rows) {
-    refuse_position(source,
-                    fmt::format("expected {} rows as in the tokens, got {}", rows, state.rows()));
+    refuse_place(source,
+                 fmt::format("expected {} rows as in the tokens, got {}", rows, state.rows()));
   }
   StatePlace place;
   place.type = embedding_.scalar_type();
   place.position = state.get("position");
-  if (!place.position.defined()) refuse_position(source, "tensor 'position' is missing");
+  if (!place.position.defined()) refuse_place(source, "tensor 'position' is missing");
   StateEntry position;
   position.type = at::kLong;
   position.shape = {state.rows()};
@@ -43,10 +43,10 @@ StateLayout LanguageModel::state_layout(const State& state, int64_t rows,
   const bool blocks = config_.time.recurrent() || config_.time.kind == "memorizing";
   const Tensor phase = place.position.remainder(config_.time.window);
   if (blocks && phase.ne(phase[0]).any().item<bool>()) {
-    refuse_position(source, fmt::format("tensor 'position': expected all rows at the same place of "
-                                        "their blocks of {} tokens, got {} and {}",
-                                        config_.time.window, place.position.min().item<int64_t>(),
-                                        place.position.max().item<int64_t>()));
+    refuse_place(source, fmt::format("tensor 'position': expected all rows at the same place of "
+                                     "their blocks of {} tokens, got {} and {}",
+                                     config_.time.window, place.position.min().item<int64_t>(),
+                                     place.position.max().item<int64_t>()));
   }
   StateLayout layout = first;
   StateEntry fresh;

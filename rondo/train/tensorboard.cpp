@@ -95,7 +95,9 @@ EventWriter::EventWriter(const std::string& folder, int64_t first_step) {
   put_varint(status, 1);  // START
   std::string start = event_head(first_step);
   put_bytes(start, 7, status);  // session_log
-  if (const int reason = std::max(record(version), record(start)); reason != 0) {
+  int reason = record(version);  // first of all
+  if (reason == 0) reason = record(start);
+  if (reason != 0) {
     close(descriptor_);
     throw Error(ExitCode::io, fmt::format("{}: cannot write: {}", path_, std::strerror(reason)));
   }

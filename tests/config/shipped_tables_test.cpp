@@ -22,6 +22,9 @@ TEST(ShippedTables, EveryRowIsAnExperimentAtBothSizes) {
       for (const TableRow& row : table.rows) {
         if (!row.has(column.name)) continue;
         for (const bool mini : {false, true}) {
+          if (mini && column.mini.empty() && load_recipe(column.recipe).header.mini.empty()) {
+            continue;  // small as it is
+          }
           SCOPED_TRACE(name + ":" + row.name + "@" + column.name + (mini ? " --mini" : ""));
           Layers layers = row_layers(table, row, column, mini);
           layers.data = kAnywhere;

@@ -103,7 +103,7 @@ INSTANTIATE_TEST_SUITE_P(
                       LanguageCase{"fixed_skip_not_normalised", "brt/rec-fixed-skip", true, false},
                       LanguageCase{"fixed_skip_neither", "brt/rec-fixed-skip", false, false},
                       LanguageCase{"lstm_dual_neither", "brt/rec-lstm-dual", false, false}),
-    [](const auto& info) { return std::string(info.param.name); });
+    [](const auto& given) { return std::string(given.param.name); });
 
 // The failure of Section 3.3: without IDs equal states stay equal for ever, with them they part.
 TEST(StateIds, TellEqualStatesApart) {

@@ -47,7 +47,9 @@ TEST(Zoo, EveryPrintedFigureIsOursOrSaysThatItIsNot) {
     if (!f.parameters.empty()) {
       EXPECT_EQ(is_printed(f.parameters, ours / 1e6), !f.differs) << entry.name << " " << ours;
     }
-    if (f.differs) EXPECT_FALSE(f.note.empty()) << entry.name;
+    if (f.differs) {
+      EXPECT_FALSE(f.note.empty()) << entry.name;
+    }
     if (!f.authors_code.empty()) {
       EXPECT_TRUE(is_counted(f.authors_code, ours)) << entry.name << " " << ours;
     }

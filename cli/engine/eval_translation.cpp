@@ -56,8 +56,9 @@ System translate_test(const EvalOptions& options, const TestSet& test) {
   if (options.agreement) how.beam.beam = 1;
   Translator translator(trained.model, trained.tokenizers, how);
   const auto as_trained =
-      options.agreement ? load_translation_model(options.run, options.tokenizer, Verify::nothing).model
-                        : nullptr;
+      options.agreement
+          ? load_translation_model(options.run, options.tokenizer, Verify::nothing).model
+          : nullptr;
   System system;
   const auto started = std::chrono::steady_clock::now();
   Progress progress("translate", static_cast<int64_t>(test.source.size()));

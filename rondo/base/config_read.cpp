@@ -92,9 +92,8 @@ class FieldParser {
     } else if (!bounds.empty()) {
       expected += (expected.rfind("a list", 0) == 0 ? ", each " : " ") + bounds;
     }
-    std::string message =
-        fmt::format("{}: expected {}, got {}", place_of(node, source_name_, dotted), expected,
-                    show_node(node));
+    std::string message = fmt::format(
+        "{}: expected {}, got {}", place_of(node, source_name_, dotted), expected, show_node(node));
     const std::string guess =
         node.kind == NodeKind::text ? did_you_mean(node.text, constraint_.choices) : std::string();
     if (!guess.empty()) {

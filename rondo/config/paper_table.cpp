@@ -114,7 +114,7 @@ class TableReader {
     row.mini = file_.section(key + ".mini");
     file_.section(key + ".paper");  // an error unless it is a table
     for (const std::string& column : file_.keys(key + ".paper")) {
-      const std::string place = key + ".paper." + column;
+      const std::string place = fmt::format("{}.paper.{}", key, column);
       if (!has_name(table_.columns, column)) {
         fail(place,
              fmt::format("no such column; the table has {}", join(names_of(table_.columns), ", ")));

@@ -22,7 +22,7 @@ const std::vector<std::string> kSections = {"model", "data",      "augment", "di
 std::string recipe_path(const std::string& given) {
   const bool is_path = given.size() > 5 && given.compare(given.size() - 5, 5, ".toml") == 0;
   if (is_path) return given;
-  const std::string path = find_shared("recipes", given);
+  std::string path = find_shared("recipes", given);
   if (!path.empty()) return path;
   const std::string guess = did_you_mean(given, recipe_names());
   throw Error(ExitCode::usage, fmt::format("unknown recipe '{}'", printable(given)),

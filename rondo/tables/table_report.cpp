@@ -171,7 +171,7 @@ std::string table_count(double count) {
 
 std::string table_score(const CellResult& cell, const std::string& metric) {
   if (cell.seeds.empty()) return kNothing;
-  const std::string mean = number(cell.score.mean, metric);
+  std::string mean = number(cell.score.mean, metric);
   if (!std::isfinite(cell.score.high)) return mean;
   return fmt::format("{} ± {}", mean, number(cell.score.high - cell.score.mean, metric));
 }

@@ -29,7 +29,7 @@ std::vector<DumpedKey> dumped_keys(const RunConfig& config) {
       section = line.substr(1, line.size() - 2);
     } else if (equals != std::string::npos) {
       const std::string name = line.substr(0, equals);
-      keys.push_back({section + "." + name, name, line.substr(equals + 3)});
+      keys.push_back({fmt::format("{}.{}", section, name), name, line.substr(equals + 3)});
     }
   }
   return keys;

@@ -19,9 +19,10 @@ void describe(V& v, TextConfig& c) {
   v.field("train", c.train, "documents to learn from: a folder, a file, or a .list of files");
   v.field("valid", c.valid, "documents to evaluate on while training");
   v.field("test", c.test, "documents for 'rondo eval'");
-  v.field("tokenizer", c.tokenizer,
-          "\"bytes\", a SentencePiece model, or \"bpe:4096\": one of so many pieces is learned from "
-          "the training data first");
+  v.field(
+      "tokenizer", c.tokenizer,
+      "\"bytes\", a SentencePiece model, or \"bpe:4096\": one of so many pieces is learned from "
+      "the training data first");
 }
 
 // Sentence pairs for translation.
@@ -56,9 +57,10 @@ void describe(V& v, PairConfig& c) {
   v.field("test", c.test, "pairs for 'rondo eval'");
   v.field("source", c.source, "what the source file's name ends in after the prefix");
   v.field("target", c.target, "what the target file's name ends in after the prefix");
-  v.field("tokenizer", c.tokenizer,
-          "for both sides: \"bytes\", a SentencePiece model, or \"bpe:8000\": one of so many pieces is "
-          "learned from both sides of the training data first");
+  v.field(
+      "tokenizer", c.tokenizer,
+      "for both sides: \"bytes\", a SentencePiece model, or \"bpe:8000\": one of so many pieces is "
+      "learned from both sides of the training data first");
   v.field("source_tokenizer", c.source_tokenizer, "for the source alone");
   v.field("target_tokenizer", c.target_tokenizer, "for the target alone");
   v.field("batch_tokens", c.batch_tokens,

@@ -40,7 +40,7 @@ struct ImageScoreOptions {
   bool strict = false;     // an image that cannot be read is an Error
   bool progress = false;
   std::function<bool()> stop = {};  // asked between batches: yes ends it there
-  TestItems* items = nullptr;  // if not null, receives the result of every image that was read
+  TestItems* items = nullptr;       // if not null, receives the result of every image that was read
 };
 
 // Scores `network` (in evaluation mode) on every image of the set, prepared as `augment` says.

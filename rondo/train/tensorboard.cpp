@@ -94,7 +94,7 @@ EventWriter::EventWriter(const std::string& folder, int64_t first_step) {
   put_key(status, 1, kVarint);
   put_varint(status, 1);  // START
   std::string start = event_head(first_step);
-  put_bytes(start, 7, status);  // session_log
+  put_bytes(start, 7, status);   // session_log
   int reason = record(version);  // first of all
   if (reason == 0) reason = record(start);
   if (reason != 0) {

@@ -15,7 +15,8 @@ namespace rondo {
 // code: 0, or 128 and the signal's number (129, 130, 143) after a saved checkpoint. Error{diverged}
 // after five losses in a row that are not finite, or when weights are not, none of which is saved.
 // Whatever cannot be continued is an Error before anything in the folder is changed.
-// `begun`, if given, is called with the folder's path before the first step, when it may be written.
+// `begun`, if given, is called with the folder's path before the first step, when it may be
+// written.
 using RunBegun = std::function<void(const std::string& run)>;
 int train(Task& task, const RunConfig& config, RunFolder& folder, const RunBegun& begun = {});
 

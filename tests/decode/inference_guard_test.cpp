@@ -1,0 +1,242 @@
+// What `generate` and `translate` run is the network that was trained: for every scheme of depth,
+// every placement of signals and every kind of time that a configuration can say. The lists come
+// from the configuration itself, so a new scheme or kind is covered on the day it is added.
+#include <set>
+
+#include "rondo/decode/agreement.h"
+#include "rondo/decode/generate.h"
+#include "tests/base/base_test_util.h"
+#include "tests/support/expect.h"
+#include "tests/support/shrink.h"
+
+namespace rondo::test {
+namespace {
+
+// The choices of a key, as `rondo config` prints them: one of "a", "b".
+std::vector<std::string> choices_of(const std::string& kind, const std::string& key) {
+  for (const FieldHelp& field : model_config_help(kind)) {
+    if (field.key != key) continue;
+    std::vector<std::string> choices;
+    for (size_t at = field.allowed.find('"'); at != std::string::npos;) {
+      const size_t end = field.allowed.find('"', at + 1);
+      choices.push_back(field.allowed.substr(at + 1, end - at - 1));
+      at = field.allowed.find('"', end + 1);
+    }
+    return choices;
+  }
+  ADD_FAILURE() << kind << " has no key " << key;
+  return {};
+}
+
+// Every way to share weights over depth that `kind` of network knows, at three levels.
+std::vector<DepthConfig> every_depth(const std::string& kind) {
+  std::vector<DepthConfig> all;
+  for (const std::string& scheme : choices_of(kind, "depth.scheme")) {
+    DepthConfig depth;
+    depth.scheme = scheme;
+    depth.levels = 3;
+    depth.recursive.blocks = {2};
+    depth.recursive.loops = {2};
+    if (scheme == "ring") {
+      for (const std::string& attention : choices_of(kind, "depth.ring.attention")) {
+        for (const std::string& inside : choices_of(kind, "depth.ring.feed_forward")) {
+          depth.ring.attention = attention;
+          depth.ring.feed_forward = inside;
+          all.push_back(depth);
+        }
+      }
+      depth.ring = {};
+      depth.ring.full_rank = true;
+    } else if (scheme == "recursive") {
+      for (const std::string& residual : choices_of(kind, "depth.recursive.residual")) {
+        for (const std::string& order : choices_of(kind, "depth.recursive.order")) {
+          depth.recursive.residual = residual;
+          depth.recursive.order = order;
+          all.push_back(depth);
+        }
+      }
+      depth.recursive.projection = 1.0;
+    }
+    all.push_back(depth);
+  }
+  return all;
+}
+
+std::string named(const DepthConfig& d) {
+  if (d.scheme == "ring") {
+    return "ring, " + d.ring.attention + ", " + d.ring.feed_forward +
+           (d.ring.full_rank ? ", full rank" : "");
+  }
+  if (d.scheme != "recursive") return d.scheme;
+  return "recursive, " + d.recursive.residual + ", " + d.recursive.order +
+         (d.recursive.projection > 0 ? ", projection" : "");
+}
+
+bool has_meaning(const ModelConfig& config) {
+  try {
+    check_model_config(config, "guard");
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+// ---- language models
+
+struct Document {
+  std::vector<int32_t> text;  // read, then written
+  size_t read = 0;
+};
+
+class GuardedModel {
+ public:
+  explicit GuardedModel(const LanguageModelConfig& config) : tiny_(ModelConfig{config}) {
+    model_ = std::dynamic_pointer_cast<LanguageModel>(tiny_.network);
+    if (model_->can_step())
+      weights_ = std::make_shared<const StepWeights>(*model_, kernels::PackedFormat::fp32);
+  }
+
+  // `rows` documents at once, each of another length; half way each goes through a file.
+  void check(int64_t rows) const {
+    constexpr int64_t kHalf = 6;
+    const testing::TempDir folder;
+    std::vector<Document> documents;
+    std::vector<std::unique_ptr<Writer>> writers;
+    const Tensor tokens = tiny_inputs(tiny_.config, rows, 9, 40).at("tokens");
+    for (int64_t row = 0; row < rows; ++row) {
+      Document d;
+      d.read = static_cast<size_t>(1 + 5 * row % 37);
+      for (size_t i = 0; i < d.read; ++i) {
+        d.text.push_back(tokens[row][static_cast<int64_t>(i)].item<int32_t>());
+      }
+      writers.push_back(std::make_unique<Writer>(model_, State(), weights_));
+      writers.back()->read(d.text);
+      documents.push_back(d);
+    }
+    write(writers, kHalf, documents);
+    for (size_t row = 0; row < writers.size(); ++row) {
+      const std::string file = folder.file(std::to_string(row));
+      writers[row]->state().save(file, "guard");
+      State state = model_->load_state(file, "guard", 1);
+      writers[row] = std::make_unique<Writer>(model_, std::move(state), weights_);
+    }
+    write(writers, kHalf, documents);
+    for (size_t row = 0; row < writers.size(); ++row) {
+      SCOPED_TRACE("row " + std::to_string(row));
+      compare(documents[row], writers[row]->state().get("logits"));
+    }
+  }
+
+ private:
+  // Row by row in turn, as rows of one session take their steps.
+  static void write(const std::vector<std::unique_ptr<Writer>>& writers, int64_t count,
+                    std::vector<Document>& documents) {
+    SamplerOptions greedy;
+    greedy.temperature = 0;
+    for (int64_t i = 0; i < count; ++i) {
+      for (size_t row = 0; row < writers.size(); ++row) {
+        Sampler sampler(greedy);
+        documents[row].text.push_back(static_cast<int32_t>(writers[row]->write(sampler, 1)));
+      }
+    }
+  }
+
+  // With the forward pass of training over the whole text.
+  void compare(const Document& d, const Tensor& last) const {
+    const at::NoGradGuard no_grad;
+    State state;
+    const Tensor tokens = at::tensor(d.text, at::kInt).to(at::kLong).unsqueeze(0);
+    const Tensor logits = model_->forward_tokens(tokens, state, Scope())[0];  // [T, V]
+    for (size_t i = d.read; i < d.text.size(); ++i) {
+      const Tensor row = logits[static_cast<int64_t>(i) - 1];
+      const double best = row.max().item<double>();
+      EXPECT_NEAR(row[d.text[i]].item<double>(), best, 1e-5) << "token " << i;
+    }
+    expect_near(last[0], logits[logits.size(0) - 1], 1e-5, "logits");
+  }
+
+  TinyModel tiny_;
+  std::shared_ptr<LanguageModel> model_;
+  std::shared_ptr<const StepWeights> weights_;
+};
+
+LanguageModelConfig guarded_base() {
+  LanguageModelConfig base;
+  base.time.recurrent_layers = {2};
+  base.time.memory_layer = 2;
+  base.depth.levels = 3;
+  return std::get<LanguageModelConfig>(shrink(ModelConfig{base}).network);
+}
+
+class GenerateGuard : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(GenerateGuard, WritesWhatTheTrainedNetworkWould) {
+  size_t models = 0;
+  for (const DepthConfig& depth : every_depth("language-model")) {
+    LanguageModelConfig config = guarded_base();
+    config.depth = depth;
+    config.time.kind = GetParam();
+    if (!has_meaning(ModelConfig{config})) continue;
+    SCOPED_TRACE(named(depth));
+    const GuardedModel model(config);
+    for (const int64_t rows : {1, 3, 8}) model.check(rows);
+    ++models;
+  }
+  EXPECT_GE(models, 5U);
+}
+
+INSTANTIATE_TEST_SUITE_P(Times, GenerateGuard,
+                         ::testing::ValuesIn(choices_of("language-model", "time.kind")),
+                         NameOfModel());
+
+// ---- translation
+
+std::shared_ptr<EncoderDecoder> guarded_translator(const DepthConfig& depth) {
+  EncoderDecoderConfig c;
+  c.source_vocabulary = c.target_vocabulary = kByteVocabulary;
+  c.padding = kBytePadding;
+  c.width = 16;
+  c.hidden = 24;
+  c.heads = 2;
+  c.depth = depth;
+  auto model = std::make_shared<EncoderDecoder>(c);
+  nn::initialize(*model, 1);
+  at::manual_seed(5);
+  const at::NoGradGuard no_grad;
+  for (const auto& item : model->named_parameters()) {
+    item.value().add_(at::randn_like(item.value()) * 0.1);  // signals, which start at zero, too
+  }
+  model->eval();
+  return model;
+}
+
+TEST(TranslateGuard, TranslatesAsTheTrainedNetworkWould) {
+  const std::shared_ptr<const Tokenizer> bytes = make_tokenizer("bytes");
+  const std::vector<std::string> lines = {
+      "a theme", "comes", "back each time", "changed", "a", "little, until", "it", "ends"};
+  std::set<std::string> texts;
+  for (const DepthConfig& depth : every_depth("encoder-decoder")) {
+    SCOPED_TRACE(named(depth));
+    for (const SignalMode signals : {SignalMode::folded, SignalMode::apart}) {
+      for (const size_t rows : {1, 3, 8}) {
+        TranslatorOptions options;
+        options.beam.beam = 1;
+        options.beam.max_length = 12;
+        options.signals = signals;
+        Translator translator(guarded_translator(depth), {bytes, bytes}, options);
+        const std::vector<std::string> part(lines.begin(),
+                                            lines.begin() + static_cast<int64_t>(rows));
+        const std::vector<Translation> written = translator.translate(part);
+        const auto as_trained = guarded_translator(depth);
+        const Agreement found = greedy_agreement(translator, *as_trained, false, part, written);
+        EXPECT_EQ(found.sentences, static_cast<int64_t>(rows));
+        EXPECT_EQ(found.same, found.sentences);
+        for (const Translation& t : written) texts.insert(t.candidates.front().text);
+      }
+    }
+  }
+  EXPECT_GT(texts.size(), lines.size()) << "the networks write nothing of interest";
+}
+
+}  // namespace
+}  // namespace rondo::test

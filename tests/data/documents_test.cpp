@@ -119,6 +119,24 @@ TEST_F(DocumentsTest, CountsBytesAndWords) {
   EXPECT_EQ(documents.total_bytes(), documents.tokens());
 }
 
+TEST_F(DocumentsTest, ShortenedKeepTheBeginningOfEach) {
+  put("a", "0123456789");
+  put("b", "abc");
+  put("c", "ABCDEFGH");
+  Documents documents = open();
+  const std::string whole = documents.checksum();
+  documents.shorten(100);  // all of it
+  EXPECT_EQ(documents.tokens(), 21);
+  EXPECT_EQ(documents.checksum(), whole);
+  documents.shorten(14);  // 5 + 3 + 5 = 13; 6 each would be 15
+  EXPECT_EQ(documents.tokens(), 13);
+  EXPECT_EQ(documents.total_bytes(), 13);
+  EXPECT_EQ(text_of(documents, 0, *bytes_), "01234");
+  EXPECT_EQ(text_of(documents, 1, *bytes_), "abc");
+  EXPECT_EQ(text_of(documents, 2, *bytes_), "ABCDE");
+  EXPECT_NE(documents.checksum(), whole);
+}
+
 TEST_F(DocumentsTest, ReadsAnyPart) {
   const std::string text = made_up_text(20, 1);
   put("before", "zzz");

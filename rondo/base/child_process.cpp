@@ -37,7 +37,6 @@ int open_for_child(const std::string& path, int flags) {
   dup2(output, STDOUT_FILENO);
   dup2(log, STDERR_FILENO);
   if (niceness != 0 && nice(niceness) == -1) errno = 0;
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) std::signal(signal, SIG_DFL);
   execv(arguments[0], arguments);
   _exit(kCannotStart);
 }

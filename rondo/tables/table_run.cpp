@@ -33,6 +33,15 @@ constexpr int64_t kTailBytes = 1 << 16;
 std::atomic<int> stop_signal_seen{0};
 extern "C" void on_table_signal(int signal) { stop_signal_seen = signal; }
 
+// A signal that is ignored from the beginning (nohup, background jobs of a script) stays so.
+void listen_for_stop() {
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+    struct sigaction before = {};
+    sigaction(signal, nullptr, &before);
+    if (before.sa_handler != SIG_IGN) std::signal(signal, on_table_signal);
+  }
+}
+
 void make_folders(const std::string& path) {
   std::error_code error;
   fs::create_directories(path, error);
@@ -77,7 +86,7 @@ class TableRunner {
   int run() {
     make_folders(options_.output + "/logs");
     keep_request();
-    for (const int signal : {SIGINT, SIGTERM, SIGHUP}) std::signal(signal, on_table_signal);
+    listen_for_stop();
     for (size_t i = 0; i < jobs_.size(); ++i) {
       const JobStatus status = job_status(jobs_[i].folder);
       if (status == JobStatus::missing || status == JobStatus::unfinished) waiting_.push_back(i);

@@ -114,19 +114,20 @@ TEST_F(Table, IsTrainedTestedAndShown) {
 }
 
 TEST_F(Table, KilledTwentyTimesEndsWithTheSameBytes) {
-  rondo_ok(run("calm", {"--seeds", "1"}));
+  const Arguments longer = {"--seeds", "1", "--set", "train.steps=160"};
+  rondo_ok(run("calm", longer));
   std::mt19937 random(4);
-  const Arguments again = run("wild", {"--seeds", "1"});
+  const Arguments again = run("wild", longer);
   int kills = 0;
   for (int i = 0; i < 20; ++i) {
     Child child(again);
-    pause_for(0.05 + 0.001 * static_cast<double>(random() % 900));
-    if (child.ended()) break;
+    pause_for(0.05 + 0.001 * static_cast<double>(random() % 700));
+    if (child.ended()) break;  // on a very fast machine
     child.send(i % 3 == 0 ? SIGTERM : SIGKILL);
     child.wait();
     ++kills;
   }
-  EXPECT_GT(kills, 2);
+  EXPECT_GE(kills, 10);
   rondo_ok(again);
   for (const char* row : {"slide", "rec", "feedback", "long"}) {
     for (const char* file : {"best.safetensors", "test.items"}) {

@@ -1,7 +1,7 @@
 // How long inference takes beside the plain operations: linear maps with packed weights, attention
 // of a search's few queries, writing token by token.
 #include "bench/bench.h"
-#include "rondo/decode/generate.h"
+#include "rondo/infer/generator.h"
 #include "rondo/nn/attention.h"
 #include "rondo/nn/layers.h"
 #include "rondo/recurrence/beam_cache.h"
@@ -56,15 +56,15 @@ void register_few_queries(int64_t sentences, int64_t beam, int64_t keys) {
 void register_writing() {
   for (const auto& [format, name] : {std::pair{kernels::PackedFormat::fp32, "fp32"},
                                      std::pair{kernels::PackedFormat::bf16, "bf16"},
-                                     std::pair{kernels::PackedFormat::short_bf16, "short_bf16"},
+                                     std::pair{kernels::PackedFormat::bf12, "bf12"},
                                      std::pair{kernels::PackedFormat::int8, "int8"}}) {
     bench::compare(std::string("write_token/256_wide/") + name, [format = format]() -> bench::Work {
       LanguageModelConfig c = causal_model();
       c.time.kind = "window";
       c.time.window = c.time.segment;
       const auto model = std::dynamic_pointer_cast<LanguageModel>(drawn_network(ModelConfig{c}));
-      const auto weights = std::make_shared<StepWeights>(*model, format);
-      const auto writer = std::make_shared<Writer>(model, State(), weights);
+      const auto weights = std::make_shared<CompiledLanguageModel>(model, format);
+      const auto writer = std::make_shared<Generator>(weights);
       SamplerOptions likeliest;
       likeliest.temperature = 0;
       const auto sampler = std::make_shared<Sampler>(likeliest);

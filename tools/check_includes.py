@@ -18,7 +18,7 @@ import re
 import sys
 import tempfile
 
-FOLDERS = ["base", "data", "image", "kernels", "nn", "metrics", "report", "recurrence", "model", "train", "decode", "eval", "config", "tables", "study", "serve", "cli"]
+FOLDERS = ["base", "data", "image", "kernels", "nn", "metrics", "report", "recurrence", "model", "infer", "train", "decode", "eval", "config", "tables", "study", "serve", "cli"]
 ROOTS = ["rondo", "cli", "tests", "examples", "bench"]
 MAX_FILE_LINES = 400
 MAX_FUNCTION_LINES = 60

@@ -1,6 +1,4 @@
 // rondo generate: writing in constant memory for as long as asked.
-#include "rondo/decode/generate.h"
-
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -12,6 +10,7 @@
 #include "rondo/base/error.h"
 #include "rondo/base/text.h"
 #include "rondo/eval/trained.h"
+#include "rondo/infer/generator.h"
 
 namespace rondo::cli {
 namespace {
@@ -43,19 +42,10 @@ SamplerOptions sampler_options(const GenerateOptions& o) {
   return s;
 }
 
-// Weights in fewer bits; null: as the model has them.
-std::shared_ptr<const StepWeights> step_weights(const GenerateOptions& o,
-                                                const LanguageModel& model) {
-  if (o.weights == "fp32") return nullptr;
-  if (!model.can_step()) {
-    throw Error(ExitCode::usage,
-                fmt::format("--weights {}: this model's past is unbounded, it is read by plain "
-                            "operations in fp32",
-                            o.weights),
-                "leave --weights away");
-  }
-  return std::make_shared<StepWeights>(
-      model, o.weights == "bf16" ? kernels::bf16_format() : kernels::PackedFormat::int8);
+kernels::PackedFormat weight_format(const std::string& name) {
+  if (name == "fp32") return kernels::PackedFormat::fp32;
+  if (name == "bf12") return kernels::PackedFormat::bf12;
+  return name == "bf16" ? kernels::PackedFormat::bf16 : kernels::PackedFormat::int8;
 }
 
 // Seconds per token of the first and the last tenth, and the memory held after two windows, when
@@ -67,8 +57,8 @@ struct Pace {
   int64_t memory_last = 0;
 };
 
-Pace write_tokens(const GenerateOptions& options, int64_t window, Writer& writer, Sampler& sampler,
-                  const std::shared_ptr<const Tokenizer>& tokenizer) {
+Pace write_tokens(const GenerateOptions& options, int64_t window, Generator& writer,
+                  Sampler& sampler, const std::shared_ptr<const Tokenizer>& tokenizer) {
   using Clock = std::chrono::steady_clock;
   const int64_t newline = tokenizer->encode("\n").front();
   const int64_t tenth = std::max<int64_t>(1, options.tokens / 10);
@@ -119,7 +109,9 @@ void rondo_engine_generate(const rondo::cli::GenerateOptions& options) {
   if (!options.state_in.empty()) {
     state = trained.model->load_state(options.state_in, trained.fingerprint(), 1, verify);
   }
-  Writer writer(trained.model, state, cli::step_weights(options, *trained.model));
+  Generator writer(
+      std::make_shared<CompiledLanguageModel>(trained.model, cli::weight_format(options.weights)),
+      state);
   writer.read(tokens);
   const std::chrono::duration<double> ready = std::chrono::steady_clock::now() - started;
   Sampler sampler(cli::sampler_options(options));

@@ -8,8 +8,8 @@
 #include "cli/engine/session.h"
 #include "cli/verbs.h"
 #include "rondo/base/text.h"
-#include "rondo/decode/generate.h"
 #include "rondo/eval/trained.h"
+#include "rondo/infer/generator.h"
 
 namespace rondo::cli {
 namespace {
@@ -21,11 +21,12 @@ void read_state(const StateOptions& options) {
   if (!options.state.empty()) {
     before = trained.model->load_state(options.state, trained.fingerprint(), 1, verify);
   }
-  Writer writer(trained.model, before);
-  writer.read(trained.tokenizer->encode(read_document(options.document)));
-  const State after = writer.state();
+  Generator document(
+      std::make_shared<CompiledLanguageModel>(trained.model, kernels::PackedFormat::fp32), before);
+  document.read(trained.tokenizer->encode(read_document(options.document)));
+  const State after = document.state();
   after.save(options.output, trained.fingerprint());
-  fmt::print("{}: after {} tokens, {}\n", options.output, with_commas(writer.position()),
+  fmt::print("{}: after {} tokens, {}\n", options.output, with_commas(document.position()),
              human_bytes(after.bytes()));
 }
 

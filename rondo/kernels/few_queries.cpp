@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "rondo/kernels/one_query.h"
+#include "rondo/kernels/decode_attention.h"
 
 namespace rondo::kernels {
 namespace {

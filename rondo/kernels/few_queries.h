@@ -1,5 +1,6 @@
 // Attention where each head has only a few queries, as in a search: they are asked one by one
-// (one_query.h), because laying out keys for many takes longer than reading them. No torch here.
+// (decode_attention.h), because laying out keys for many takes longer than reading them. No torch
+// here.
 #pragma once
 
 #include "rondo/kernels/attention.h"

@@ -8,8 +8,8 @@
 #include <cstring>
 #include <new>
 
+#include "rondo/kernels/bf12.h"
 #include "rondo/kernels/int8.h"
-#include "rondo/kernels/short_bf16.h"
 #include "rondo/kernels/vector_math.h"
 
 namespace rondo::kernels {
@@ -26,8 +26,8 @@ size_t format_bits(PackedFormat format) {
       return 32;
     case PackedFormat::bf16:
       return 16;
-    case PackedFormat::short_bf16:
-      return 32 * kShortWords / kShortColumns;
+    case PackedFormat::bf12:
+      return 32 * kBf12Words / kBf12Columns;
     case PackedFormat::int8:
       break;
   }
@@ -51,16 +51,15 @@ void pack_bf16(const float* w, const PackedMatrix& m, Bf16* to) {
   }
 }
 
-void pack_short_bf16(const float* w, const PackedMatrix& m, uint32_t* to, float* scale) {
+void pack_bf12_rows(const float* w, const PackedMatrix& m, uint32_t* to, float* scale) {
   std::vector<float> row(static_cast<size_t>(m.columns()));  // zeros at the end
   for (int64_t o = 0; o < m.out; ++o) {
     std::copy_n(w + o * m.in, m.in, row.begin());
-    scale[o] = short_scale(row.data(), m.in);
-    const int64_t groups = m.columns() / kShortColumns;
-    uint32_t* words = to + o / kPanel * groups * kShortWords * kPanel + o % kPanel;
+    scale[o] = bf12_scale(row.data(), m.in);
+    const int64_t groups = m.columns() / kBf12Columns;
+    uint32_t* words = to + o / kPanel * groups * kBf12Words * kPanel + o % kPanel;
     for (int64_t g = 0; g < groups; ++g) {
-      pack_short(row.data() + g * kShortColumns, scale[o], words + g * kShortWords * kPanel,
-                 kPanel);
+      pack_bf12(row.data() + g * kBf12Columns, scale[o], words + g * kBf12Words * kPanel, kPanel);
     }
   }
 }
@@ -120,8 +119,8 @@ void pack_into(const float* w, void* memory, PackedMatrix& m) {
   const size_t scales = sizeof(float) * static_cast<size_t>(m.panels() * kPanel);
   auto* scale = reinterpret_cast<float*>(static_cast<char*>(memory) + m.bytes() - scales);
   m.scale = scale;
-  if (m.format == PackedFormat::short_bf16) {
-    pack_short_bf16(w, m, static_cast<uint32_t*>(memory), scale);
+  if (m.format == PackedFormat::bf12) {
+    pack_bf12_rows(w, m, static_cast<uint32_t*>(memory), scale);
   } else {
     pack_int8(w, m, static_cast<int8_t*>(memory), scale);
   }

@@ -27,9 +27,11 @@ constexpr int64_t kLine = 64;  // bytes
 struct Rows {
   const PackedMatrix* w;
   const float* x;
+  int64_t x_stride;
   int64_t rows;
   const float* bias;
   float* y;
+  int64_t y_stride;
 };
 
 // The next address that is a whole line.
@@ -43,7 +45,8 @@ float* aligned(float* at) {
 HWY_INLINE void put(const Rows& work, Floats sum, int64_t row, int64_t column) {
   const Lane d;
   const int64_t out = work.w->out;
-  float* to = work.y + row * out + column;
+  float* to = work.y + row * work.y_stride + column;
+  if (work.w->scale != nullptr) sum = hn::Mul(sum, hn::LoadU(d, work.w->scale + column));
   if (column + kLanes <= out) {
     if (work.bias != nullptr) sum = hn::Add(sum, hn::LoadU(d, work.bias + column));
     return hn::StoreU(sum, d, to);
@@ -69,7 +72,7 @@ HWY_INLINE void block(const Rows& work, const float* w, int64_t row, int64_t pan
   const Lane d;
   const int64_t in = work.w->in;
   const int64_t step = work.w->columns() * kPanel;
-  const float* x = work.x + row * in;
+  const float* x = work.x + row * work.x_stride;
   Floats sums[Count][kVectors];
   RONDO_UNROLL
   for (int64_t r = 0; r < Count; ++r) {
@@ -85,7 +88,7 @@ HWY_INLINE void block(const Rows& work, const float* w, int64_t row, int64_t pan
     }
     RONDO_UNROLL
     for (int64_t r = 0; r < Count; ++r) {
-      const Floats input = hn::Set(d, x[r * in + i]);
+      const Floats input = hn::Set(d, x[r * work.x_stride + i]);
       RONDO_UNROLL
       for (int64_t v = 0; v < kVectors; ++v) {
         sums[r][v] = hn::MulAdd(weights[v], input, sums[r][v]);
@@ -102,7 +105,7 @@ HWY_INLINE void block(const Rows& work, const float* w, int64_t row, int64_t pan
   }
 }
 
-// bf16 → fp32, a few panels.
+// To fp32, a few panels; scales wait for the end of a sum.
 template <class Reader>
 void widen_panels(const PackedMatrix& m, int64_t panel, int64_t count, float* to) {
   const Lane d;
@@ -111,14 +114,12 @@ void widen_panels(const PackedMatrix& m, int64_t panel, int64_t count, float* to
   for (int64_t p = panel; p < panel + count; ++p) {
     const auto* from = numbers + p * columns * Reader::kColumn;
     for (int64_t part = 0; part < kParts; ++part) {
-      const Floats scale = m.scale != nullptr ? hn::LoadU(d, m.scale + p * kPanel + part * kLanes)
-                                              : hn::Set(d, 1.0F);
       for (int64_t i = 0; i < columns; i += Reader::kStep) {
         Floats weights[Reader::kStep];
         Reader::read(from, i, part, weights);
         for (int64_t s = 0; s < Reader::kStep; ++s) {
           float* at = to + ((p - panel) * columns + i + s) * kPanel + part * kLanes;
-          hn::Store(hn::Mul(weights[s], scale), d, at);
+          hn::Store(weights[s], d, at);
         }
       }
     }
@@ -133,7 +134,14 @@ constexpr int64_t column_bytes() {
 // Of a column of a panel.
 int64_t column_bytes(PackedFormat format) {
   if (format == PackedFormat::fp32) return column_bytes<Fp32Reader>();
-  return format == PackedFormat::bf16 ? column_bytes<Bf16Reader>() : column_bytes<ShortReader>();
+  if (format == PackedFormat::bf16) return column_bytes<Bf16Reader>();
+  return format == PackedFormat::int8 ? column_bytes<Int8Reader>() : column_bytes<Bf12Reader>();
+}
+
+void widen(const PackedMatrix& m, int64_t panel, int64_t count, float* to) {
+  if (m.format == PackedFormat::bf16) return widen_panels<Bf16Reader>(m, panel, count, to);
+  if (m.format == PackedFormat::int8) return widen_panels<Int8Reader>(m, panel, count, to);
+  widen_panels<Bf12Reader>(m, panel, count, to);
 }
 
 // All rows of a few panels, which stay in the second cache; the next panels come there meanwhile.
@@ -145,8 +153,7 @@ void rows_of(const Rows& work, int64_t panel, bool more, float* wide) {
   const char* data = static_cast<const char*>(m.data) + panel * bytes;
   const float* w = reinterpret_cast<const float*>(data);
   if (m.format != PackedFormat::fp32) {
-    m.format == PackedFormat::bf16 ? widen_panels<Bf16Reader>(m, panel, Panels, wide)
-                                   : widen_panels<ShortReader>(m, panel, Panels, wide);
+    widen(m, panel, Panels, wide);
     w = wide;
   }
   const int64_t lines = more ? Panels * bytes / kLine : 0;
@@ -157,12 +164,13 @@ void rows_of(const Rows& work, int64_t panel, bool more, float* wide) {
   int64_t r = 0;
   for (; r + 6 <= work.rows; r += 6) block<6, Panels>(work, w, r, panel, ahead(r, r + 6));
   for (; r + 3 <= work.rows; r += 3) block<3, Panels>(work, w, r, panel, ahead(r, r + 3));
+  for (; r + 2 <= work.rows; r += 2) block<2, Panels>(work, w, r, panel, ahead(r, r + 2));
   for (; r < work.rows; ++r) block<1, Panels>(work, w, r, panel, ahead(r, r + 1));
 }
 
-void packed_rows_of(const PackedMatrix& w, const float* x, int64_t rows, const float* bias,
-                    int64_t first, int64_t last, float* y) {
-  const Rows work = {&w, x, rows, bias, y};
+void packed_rows_of(const PackedMatrix& w, const InputRows& x, const float* bias, int64_t first,
+                    int64_t last, const OutputRows& y) {
+  const Rows work = {&w, x.data, x.stride, x.count, bias, y.data, y.stride};
   constexpr int64_t kTogether = kParts == 1 ? kPanelsTogether : 1;  // as registers allow
   thread_local std::vector<float> room;  // used again by the next product
   float* wide = nullptr;
@@ -189,9 +197,9 @@ namespace rondo::kernels {
 
 HWY_EXPORT(packed_rows_of);
 
-void packed_rows(const PackedMatrix& w, const float* x, int64_t rows, const float* bias,
-                 int64_t first, int64_t last, float* y) {
-  HWY_DYNAMIC_DISPATCH(packed_rows_of)(w, x, rows, bias, first, last, y);
+void packed_rows(const PackedMatrix& w, const InputRows& x, const float* bias, int64_t first,
+                 int64_t last, const OutputRows& y) {
+  HWY_DYNAMIC_DISPATCH(packed_rows_of)(w, x, bias, first, last, y);
 }
 
 }  // namespace rondo::kernels

@@ -29,12 +29,9 @@ void multiply_rows(const PackedMatrix& w, const float* x, int64_t first, int64_t
 void matvec_of(const PackedMatrix& w, const float* x, int64_t first, int64_t last, float* y) {
   if (w.format == PackedFormat::fp32) return multiply_rows<Fp32Reader>(w, x, first, last, y);
   if (w.format == PackedFormat::bf16) return multiply_rows<Bf16Reader>(w, x, first, last, y);
-  if (w.format == PackedFormat::short_bf16) return multiply_rows<ShortReader>(w, x, first, last, y);
+  if (w.format == PackedFormat::bf12) return multiply_rows<Bf12Reader>(w, x, first, last, y);
   multiply_rows<Int8Reader>(w, x, first, last, y);
 }
-
-// Measured (rondo_bench, write_token): with 16 lanes twelve bits are faster, with 8 sixteen.
-bool short_is_faster() { return kLanes >= 16; }
 
 // ---- one row ----------------------------------------------------------------------------------
 
@@ -87,17 +84,12 @@ HWY_AFTER_NAMESPACE();
 namespace rondo::kernels {
 
 HWY_EXPORT(matvec_of);
-HWY_EXPORT(short_is_faster);
 HWY_EXPORT(norm_one_of);
 HWY_EXPORT(normalise_one_of);
 HWY_EXPORT(gelu_one_of);
 
 void matvec(const PackedMatrix& w, const float* x, int64_t first, int64_t last, float* y) {
   HWY_DYNAMIC_DISPATCH(matvec_of)(w, x, first, last, y);
-}
-
-PackedFormat bf16_format() {
-  return HWY_DYNAMIC_DISPATCH(short_is_faster)() ? PackedFormat::short_bf16 : PackedFormat::bf16;
 }
 
 void norm_one(const float* x, const float* weight, const float* bias, float epsilon, int64_t width,

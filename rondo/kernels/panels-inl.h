@@ -9,8 +9,8 @@
 
 #include <hwy/highway.h>
 
+#include "rondo/kernels/bf12.h"
 #include "rondo/kernels/packed.h"
-#include "rondo/kernels/short_bf16.h"
 #include "rondo/kernels/vector_math.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -23,7 +23,7 @@ using Lane = hn::CappedTag<float, kPanel>;
 using Floats = hn::Vec<Lane>;
 constexpr int64_t kLanes = hn::MaxLanes(Lane());
 constexpr int64_t kParts = kPanel / kLanes;               // vectors in a panel
-constexpr int64_t kGroup = kLanes >= 8 ? kLanes / 4 : 1;  // panels at once: 8 sums in flight
+constexpr int64_t kGroup = kLanes >= 8 ? kLanes / 2 : 2;  // panels at once: 8 sums in flight
 
 // Readers give the weights of panel rows [part · lanes, ...) for kStep columns from `column` on. A
 // column of a panel takes kColumn numbers.
@@ -57,17 +57,17 @@ struct Bf16Reader {
   }
 };
 
-struct ShortReader {
+struct Bf12Reader {
   using Number = uint32_t;
-  static constexpr int64_t kStep = kShortColumns;
-  static constexpr int64_t kColumn = kShortWords * kPanel / kShortColumns;
+  static constexpr int64_t kStep = kBf12Columns;
+  static constexpr int64_t kColumn = kBf12Words * kPanel / kBf12Columns;
   using Bits = hn::RebindToUnsigned<Lane>;
 
   // The number in the upper half.
   static HWY_INLINE Floats upper(hn::Vec<Bits> word) {
     const Bits bits;
     return hn::BitCast(Lane(),
-                       hn::OrAnd(hn::Set(bits, kShortExponent), word, hn::Set(bits, kShortKept)));
+                       hn::OrAnd(hn::Set(bits, kBf12Exponent), word, hn::Set(bits, kBf12Kept)));
   }
   static HWY_INLINE void halves(hn::Vec<Bits> word, Floats* w) {
     w[0] = upper(word);
@@ -82,10 +82,10 @@ struct ShortReader {
     halves(a, w);
     halves(b, w + 2);
     halves(c, w + 4);
-    auto rest = hn::And(hn::ShiftRight<11>(c), hn::Set(bits, kShortLowerPart));
-    rest = hn::OrAnd(rest, hn::ShiftLeft<1>(c), hn::Set(bits, kShortSignPart));
-    rest = hn::OrAnd(rest, hn::ShiftRight<8>(b), hn::Set(bits, kShortUpperPart));
-    rest = hn::OrAnd(rest, hn::ShiftRight<4>(a), hn::Set(bits, kShortExponentPart));
+    auto rest = hn::And(hn::ShiftRight<11>(c), hn::Set(bits, kBf12LowerPart));
+    rest = hn::OrAnd(rest, hn::ShiftLeft<1>(c), hn::Set(bits, kBf12SignPart));
+    rest = hn::OrAnd(rest, hn::ShiftRight<8>(b), hn::Set(bits, kBf12UpperPart));
+    rest = hn::OrAnd(rest, hn::ShiftRight<4>(a), hn::Set(bits, kBf12ExponentPart));
     halves(rest, w + 6);
   }
 };
@@ -104,14 +104,15 @@ struct Int8Reader {
   }
 };
 
-// `Panels` panels that follow each other. Even and odd columns are summed apart: a sum waits for
-// its last addition, so there must be several.
+// `Panels` panels that follow each other. Every sum is over columns in order, as in
+// packed_rows.cpp, so that a row has the same bits alone and among others. A sum waits for its last
+// addition: several panels keep the adders busy.
 template <class Reader, int64_t Panels>
 HWY_INLINE void multiply_panels(const typename Reader::Number* w, int64_t columns, const float* x,
                                 const float* scale, float* y) {
   const Lane d;
-  Floats sums[Panels * kParts][2];
-  for (auto& sum : sums) sum[0] = sum[1] = hn::Zero(d);
+  Floats sums[Panels * kParts];
+  for (auto& sum : sums) sum = hn::Zero(d);
   for (int64_t i = 0; i < columns; i += Reader::kStep) {
     Floats inputs[Reader::kStep];
     for (int64_t s = 0; s < Reader::kStep; ++s) inputs[s] = hn::Set(d, x[i + s]);
@@ -119,12 +120,12 @@ HWY_INLINE void multiply_panels(const typename Reader::Number* w, int64_t column
       Floats weights[Reader::kStep];
       Reader::read(w + p / kParts * columns * Reader::kColumn, i, p % kParts, weights);
       for (int64_t s = 0; s < Reader::kStep; ++s) {
-        sums[p][s % 2] = hn::MulAdd(weights[s], inputs[s], sums[p][s % 2]);
+        sums[p] = hn::MulAdd(weights[s], inputs[s], sums[p]);
       }
     }
   }
   for (int64_t p = 0; p < Panels * kParts; ++p) {
-    Floats sum = hn::Add(sums[p][0], sums[p][1]);
+    Floats sum = sums[p];
     if (scale != nullptr) sum = hn::Mul(sum, hn::LoadU(d, scale + p * kLanes));
     hn::StoreU(sum, d, y + p * kLanes);
   }

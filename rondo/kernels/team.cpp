@@ -95,6 +95,12 @@ void Team::serve(int member) {
   }
 }
 
+void ThreadChoice::allow(int most) {
+  if (most == most_) return;
+  *this = ThreadChoice();
+  most_ = most;
+}
+
 int ThreadChoice::threads() const {
   if (most_ == 1) return 1;
   if (step_ < kTries) return 1;

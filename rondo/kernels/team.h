@@ -10,6 +10,7 @@
 #include <functional>
 #include <mutex>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace rondo::kernels {
@@ -46,11 +47,25 @@ class Team {
   std::condition_variable wake_;
 };
 
+// One member's place in a run.
+struct Member {
+  Team* team = nullptr;
+  int index = 0;
+  int count = 1;
+
+  // Of `items` pieces of work, the member's: [first, last).
+  std::pair<int64_t, int64_t> share(int64_t items) const {
+    return {items * index / count, items * (index + 1) / count};
+  }
+  void meet() const { team->meet(); }
+};
+
 // How many threads are worth it, found by trying: a few steps with one, a few with all, now and
 // then again, because the machine's other work comes and goes.
 class ThreadChoice {
  public:
-  explicit ThreadChoice(int most) : most_(most) {}
+  // At most so many; the same number again changes nothing.
+  void allow(int most);
   // For the next step; tell what it took.
   int threads() const;
   void took(double seconds);
@@ -59,7 +74,7 @@ class ThreadChoice {
   static constexpr int64_t kTries = 12;         // steps of each kind in a trial
   static constexpr int64_t kBetween = 1 << 11;  // steps from one trial to the next
 
-  int most_;
+  int most_ = 1;
   int chosen_ = 1;
   int64_t step_ = 0;             // since the trial began
   double best_[2] = {0.0, 0.0};  // fastest step with one thread and with all

@@ -90,6 +90,19 @@ std::shared_ptr<TokenMixing> LanguageModel::make_mixing(int64_t index) const {
   return std::make_shared<WindowAttention>(o);
 }
 
+const WindowAttention& LanguageModel::window_attention(int64_t level) const {
+  return dynamic_cast<const WindowAttention&>(
+      stack_->mixing(plan_.levels[static_cast<size_t>(level)].mixing));
+}
+
+int64_t LanguageModel::feedback_level() const {
+  int64_t source = kNone;
+  for (int64_t i = 0; i < plan_.size() && config_.time.kind == "feedback"; ++i) {
+    if (config_.time.recurrent_at(i)) source = i;
+  }
+  return source;
+}
+
 Tensor LanguageModel::begin(State& state, int64_t rows) const {
   if (state.empty()) {
     state.set("position", at::zeros({rows}, at::kLong));

@@ -31,17 +31,9 @@ class LanguageModel : public Network {
   LossSum loss_of_tokens(const Tensor& tokens, const Tensor& labels, State& state,
                          double smoothing = 0.0);
 
-  // Reading one token at a time without copying windows: open buffers from a state (empty: a new
-  // document in each of `rows` rows), step, close them into a state again. Same results as
-  // forward_tokens(), no gradients, dropout never. can_step() is false where the past is unbounded
-  // (time.kind none, memorizing): use forward_tokens() there.
-  bool can_step() const;
-  StepCaches open_steps(State state, int64_t rows) const;
-  Tensor step(const Tensor& tokens, StepCaches& caches);  // [B] → logits [B, V]
-  State close_steps(const StepCaches& caches) const;
-  // The end of step(), for whoever computes the rest otherwise (decode/step_loop.h): moves the
-  // buffers on by the token just read.
-  void end_step(StepCaches& caches) const;
+  // Prepares a state of `rows` rows for reading on (empty: a new document in each): refuses one of
+  // another shape, and begins documents anew where State::reset() asked. → positions [B, 1].
+  Tensor begin(State& state, int64_t rows) const;
 
   // The state in a file, of `rows` rows (0: any number), which this model is able to continue from:
   // Error{bad_input} naming the tensors that are not as the model makes them. Besides what the
@@ -54,13 +46,13 @@ class LanguageModel : public Network {
   const LanguageModelConfig& config() const { return config_; }
   const DepthPlan& plan() const { return plan_; }
   const Tensor& embedding() const { return embedding_; }
+  const Stack& stack() const { return *stack_; }
+  const nn::Norm& output_norm() const { return *norm_; }
   // The level whose states feedback reads; kNone without feedback.
   int64_t feedback_level() const;
 
  private:
   std::shared_ptr<TokenMixing> make_mixing(int64_t index) const;
-  // Refuses states of another shape; applies and clears row resets. Returns positions [B, 1].
-  Tensor begin(State& state, int64_t rows) const;
   // What a state holds whose rows are where `state` says; refuses positions that cannot be.
   StateLayout state_layout(const State& state, int64_t rows, const std::string& source) const;
   Tensor forward_by_blocks(const Tensor& x, Call& call, const Scope& scope);

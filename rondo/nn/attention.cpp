@@ -194,4 +194,15 @@ Tensor Projections::output(const Tensor& merged, const Scope& scope) const {
   return output_->forward(merged, scope / "output");
 }
 
+CompiledProjections Projections::compile(WeightPacker& packer) const {
+  CompiledProjections maps;
+  maps.query = query_->compile(packer);
+  maps.key = key_->compile(packer);
+  maps.value = value_->compile(packer);
+  if (output_ != nullptr) maps.output = output_->compile(packer);
+  maps.heads = shape_.heads;
+  maps.head_width = shape_.head_width;
+  return maps;
+}
+
 }  // namespace rondo::nn

@@ -47,6 +47,12 @@ struct ProjectionSignals {
   const Linear* folded_value = nullptr;
 };
 
+struct CompiledProjections {
+  CompiledLinear query, key, value, output;
+  int64_t heads = 0;
+  int64_t head_width = 0;
+};
+
 // The four linear maps of an attention. `u` is what the projections see (usually normalised), `x`
 // the raw stream, which is what the signals see.
 class Projections : public Module {
@@ -71,6 +77,7 @@ class Projections : public Module {
   // Keys and values of what `memory` holds.
   Heads keys_and_values(const Tensor& memory, const Scope& scope) const;
   Tensor output(const Tensor& merged, const Scope& scope) const;
+  CompiledProjections compile(WeightPacker& packer) const;
 
   const Linear& query_map() const { return *query_; }
   const Linear& key_map() const { return *key_; }

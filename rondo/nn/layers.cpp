@@ -24,6 +24,10 @@ Tensor Linear::forward(const Tensor& x, const Scope& scope, Result result) const
   return int8_ != nullptr ? int8_linear(x, *int8_, bias_, scope) : linear(x, map(), scope, result);
 }
 
+CompiledLinear Linear::compile(WeightPacker& packer) const {
+  return {packer.matrix(weight_), packer.vector(bias_)};
+}
+
 void Linear::convert(WeightFormat format) {
   const at::NoGradGuard no_grad;
   const Tensor w = weight_.detach().contiguous();
@@ -33,8 +37,9 @@ void Linear::convert(WeightFormat format) {
         w.data_ptr<float>(), w.size(0), w.size(1),
         fused ? kernels::int8_products().front() : kernels::Int8Products::plain));
   } else if (fused) {
-    packed_ = std::make_shared<PackedWeight>(
-        w, format == WeightFormat::bf16 ? kernels::bf16_format() : kernels::PackedFormat::fp32);
+    packed_ = std::make_shared<PackedWeight>(w, format == WeightFormat::bf16
+                                                    ? kernels::PackedFormat::bf16
+                                                    : kernels::PackedFormat::fp32);
   } else {
     if (format == WeightFormat::bf16) weight_.set_data(w.to(at::kBFloat16).to(at::kFloat));
     return;
@@ -87,6 +92,11 @@ NormedSum Norm::forward(const WeightedSum& sum, const Scope& scope, Result resul
                                   : rms_norm(sum, weight_, epsilon_, scope, result);
 }
 
+CompiledNorm Norm::compile(WeightPacker& packer) const {
+  return {packer.vector(weight_), packer.vector(bias_), static_cast<float>(epsilon_),
+          weight_.size(0)};
+}
+
 LowRank::LowRank(int64_t in, int64_t out, int64_t rank) {
   if (rank == 0) {
     full_ = parameter("full", {in, out}, constant(0.0));
@@ -119,6 +129,11 @@ Tensor LowRank::matrix() const {
   return full_.defined() ? full_.t() : at::matmul(up_.t(), down_);  // [out, in]
 }
 
+CompiledLowRank LowRank::compile(WeightPacker& packer) const {
+  if (full_.defined()) return {{}, packer.matrix(full_.t())};
+  return {packer.matrix(down_), packer.matrix(up_.t())};
+}
+
 LinearMap LowRank::added_to(LinearMap map) const {
   if (full_.defined()) {
     map.weight = map.weight + full_.t();
@@ -134,6 +149,10 @@ FeedForward::FeedForward(const FeedForwardShape& shape, LinearLaws up, LinearLaw
   up_ = register_module("up", std::make_shared<Linear>(shape.width, shape.hidden, shape.bias, up));
   down_ = register_module("down",
                           std::make_shared<Linear>(shape.hidden, shape.width, shape.bias, down));
+}
+
+CompiledFeedForward FeedForward::compile(WeightPacker& packer) const {
+  return {up_->compile(packer), down_->compile(packer), shape_.activation};
 }
 
 bool FeedForward::joins_maps(const Tensor& u, const Linear& up, const Scope& scope) const {

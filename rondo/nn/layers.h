@@ -2,6 +2,7 @@
 #pragma once
 
 #include "rondo/kernels/int8.h"
+#include "rondo/nn/compiled.h"
 #include "rondo/nn/module.h"
 #include "rondo/nn/ops.h"
 
@@ -28,6 +29,8 @@ class Linear : public Module {
   // Of tensors there are already; `bias` may be undefined.
   Linear(const Tensor& weight, const Tensor& bias) : weight_(weight), bias_(bias) {}
   Tensor forward(const Tensor& x, const Scope& scope, Result result = Result::stream) const;
+
+  CompiledLinear compile(WeightPacker& packer) const;
 
   const Tensor& weight() const { return weight_; }
   const Tensor& bias() const { return bias_; }
@@ -81,6 +84,7 @@ class Norm : public Module {
   // Of a sum, which is given too: both in one pass over memory where our kernels can.
   NormedSum forward(const WeightedSum& sum, const Scope& scope,
                     Result result = Result::stream) const;
+  CompiledNorm compile(WeightPacker& packer) const;
 
  private:
   NormKind kind_;
@@ -101,6 +105,7 @@ class LowRank : public Module {
   Tensor matrix() const;
   // map(x) + g(x) as one linear map.
   LinearMap added_to(LinearMap map) const;
+  CompiledLowRank compile(WeightPacker& packer) const;
 
  private:
   void report(const Tensor& x, const Scope& scope) const;
@@ -125,6 +130,8 @@ class FeedForward : public Module {
   // `up`: takes the place of W1; null = W1.
   Tensor forward(const Tensor& u, const Tensor& inner, const Scope& scope,
                  const Linear* up = nullptr) const;
+
+  CompiledFeedForward compile(WeightPacker& packer) const;
 
   const Linear& up() const { return *up_; }
 

@@ -139,8 +139,8 @@ Tensor packed_linear(const Tensor& x, const PackedWeight& weight, const Tensor& 
   const int64_t groups = (w.panels() + together - 1) / together;
   const int64_t work = std::max<int64_t>(1, rows * w.in * together * kernels::kPanel);
   at::parallel_for(0, groups, kWorthThreads / work + 1, [&](int64_t first, int64_t last) {
-    kernels::packed_rows(w, in.data_ptr<float>(), rows, add, first * together,
-                         std::min(last * together, w.panels()), y.data_ptr<float>());
+    kernels::packed_rows(w, {in.data_ptr<float>(), rows, w.in}, add, first * together,
+                         std::min(last * together, w.panels()), {y.data_ptr<float>(), w.out});
   });
   return y;
 }

@@ -7,7 +7,7 @@ namespace rondo::nn {
 namespace {
 
 constexpr int64_t kExact = kRelativeBuckets / 2;
-constexpr double kMaxDistance = 128.0;
+constexpr auto kMaxDistance = static_cast<double>(kRelativeDistances);
 
 }  // namespace
 

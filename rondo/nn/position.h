@@ -19,6 +19,7 @@ Tensor split_sinusoidal_positions(const Tensor& positions, int64_t width,
 Tensor relative_buckets(const Tensor& distance);
 
 constexpr int64_t kRelativeBuckets = 32;
+constexpr int64_t kRelativeDistances = 128;  // from there on all distances are in the last bucket
 
 // T5's learned bias per head and bucket. Parameter: table [H, 32].
 class RelativeBias : public Module {

@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "rondo/base/error.h"
-#include "rondo/kernels/one_query.h"
+#include "rondo/kernels/decode_attention.h"
 #include "rondo/nn/attention.h"
 #include "rondo/nn/kernel_choice.h"
 

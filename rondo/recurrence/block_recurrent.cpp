@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "rondo/base/error.h"
+
 namespace rondo {
 namespace {
 
@@ -150,43 +152,7 @@ void BlockRecurrentAttention::describe_state(int64_t level, const StatePlace& pl
   layout.add(level_key(level, "state"), state);
 }
 
-void BlockRecurrentAttention::read_into(LevelCache& cache) const {
-  const RecurrentCell::Read r = cell_->read(cache.state, Scope());
-  cache.state_keys = r.keys;
-  cache.state_values = r.values;
-  cache.state_queries = r.queries;
-  cache.token_queries = r.token_queries;
-}
-
-void BlockRecurrentAttention::open_cache(const State& state, int64_t level, int64_t rows,
-                                         int64_t phase, LevelCache& cache) const {
-  WindowAttention::open_cache(state, level, rows, phase, cache);
-  const Tensor carried = state.get(level_key(level, "state"));
-  cache.state = carried.defined() ? carried : initial_.unsqueeze(0).expand({rows, -1, -1});
-  read_into(cache);
-}
-
-void BlockRecurrentAttention::close_cache(const LevelCache& cache, int64_t level, int64_t phase,
-                                          State& state) const {
-  // The cell reads two windows of keys at the end of the block: keep all of them.
-  const auto all_of = [&](const Tensor& buffer) {
-    return buffer.narrow(2, 0, options().window + phase).transpose(1, 2).contiguous();
-  };
-  state.set(level_key(level, "keys"), all_of(cache.keys));
-  state.set(level_key(level, "values"), all_of(cache.values));
-  state.set(level_key(level, "state"), cache.state.contiguous());
-}
-
-void BlockRecurrentAttention::end_block(LevelCache& cache) const {
-  const RecurrentCell::Read r = {cache.state_keys, cache.state_values, cache.state_queries,
-                                 cache.token_queries};
-  cache.state = cell_->update(cache.state, r, cache.keys, cache.values, Scope());
-  read_into(cache);
-  WindowAttention::end_block(cache);
-}
-
 Tensor BlockRecurrentAttention::forward(const MixingInput& in, Call& call, const Scope& scope) {
-  if (call.steps != nullptr) return step(in, call, scope);
   Tokens t = project(in, scope);
   attach_cache(t, in.level, call);
   const Tensor window_heads = attend_window(t, in.level, call, scope);  // [B, H, T, d]
@@ -213,6 +179,93 @@ Tensor BlockRecurrentAttention::forward(const MixingInput& in, Call& call, const
   scope.record("state", c);
   keep(t, window + (phase + new_tokens) % window, in.level, call);
   return output(window_heads, at::cat(state_heads, 1).transpose(1, 2), scope);
+}
+
+// ---- decoding ----
+
+namespace {
+
+// The window, and the state with what tokens and the cell read of it, made once per block.
+class RecurrentCache : public WindowCache {
+ public:
+  using WindowCache::WindowCache;
+  std::unique_ptr<RowCache> clone() const override {
+    return std::unique_ptr<RowCache>(new RecurrentCache(*this));
+  }
+  const StateHeads* states() const override { return &heads_; }
+  int64_t bytes() const override {
+    int64_t total = WindowCache::bytes() + static_cast<int64_t>(state_.nbytes());
+    for (const Tensor* t : {&read_.keys, &read_.values, &read_.queries, &read_.token_queries}) {
+      total += static_cast<int64_t>(t->nbytes());
+    }
+    return total;
+  }
+
+  // No tensor is ever changed in place, so that copies may share them.
+  void set_state(const Tensor& state, const RecurrentCell& cell) {
+    state_ = state;
+    read_ = cell.read(state_, Scope());
+    heads_.keys = read_.keys.data_ptr<float>();
+    heads_.values = read_.values.data_ptr<float>();
+    heads_.count = read_.keys.size(2);
+    heads_.head_stride = read_.keys.stride(1);
+    heads_.stride = read_.keys.stride(2);
+    RONDO_ASSERT(read_.values.stride(1) == heads_.head_stride);
+    RONDO_ASSERT(read_.values.stride(2) == heads_.stride);
+    RONDO_ASSERT(read_.keys.stride(3) == 1 && read_.values.stride(3) == 1);
+  }
+  const Tensor& state() const { return state_; }  // [1, S, D]
+  const RecurrentCell::Read& read() const { return read_; }
+
+ private:
+  Tensor state_;
+  RecurrentCell::Read read_;
+  StateHeads heads_;
+};
+
+class CompiledBlockRecurrent : public CompiledWindow {
+ public:
+  CompiledBlockRecurrent(const WindowWeights& weights, std::shared_ptr<const RecurrentCell> cell,
+                         Tensor initial)
+      : CompiledWindow(weights), cell_(std::move(cell)), initial_(std::move(initial)) {}
+
+  std::unique_ptr<RowCache> open(const State& state, int64_t level,
+                                 int64_t tokens_seen) const override {
+    const at::NoGradGuard no_grad;
+    auto cache = new_cache<RecurrentCache>();
+    fill(*cache, state, level, tokens_seen);
+    const Tensor carried = state.get(level_key(level, "state"));
+    cache->set_state(carried.defined() ? carried : initial_.detach().unsqueeze(0), *cell_);
+    return cache;
+  }
+
+  void save(const RowCache& row, int64_t level, int64_t tokens_seen, State& state) const override {
+    const auto& cache = static_cast<const RecurrentCache&>(row);
+    // The cell reads two windows of keys at the end of the block: all of them are kept.
+    const int64_t window = weights().window;
+    save_keys(cache, level, tokens_seen, window + tokens_seen % window, state);
+    state.set(level_key(level, "state"), cache.state().contiguous());
+  }
+
+  void end_token(RowCache& row, int64_t tokens_seen) const override {
+    if (tokens_seen % weights().window != 0) return;
+    const at::NoGradGuard no_grad;
+    auto& cache = static_cast<RecurrentCache&>(row);
+    cache.set_state(cell_->update(cache.state(), cache.read(), cache.keys, cache.values, Scope()),
+                    *cell_);
+    end_block(cache);
+  }
+
+ private:
+  std::shared_ptr<const RecurrentCell> cell_;
+  Tensor initial_;  // [S, D]
+};
+
+}  // namespace
+
+std::shared_ptr<const CompiledMixing> BlockRecurrentAttention::compile(
+    nn::WeightPacker& packer) const {
+  return std::make_shared<CompiledBlockRecurrent>(compile_weights(packer), cell_, initial_);
 }
 
 }  // namespace rondo

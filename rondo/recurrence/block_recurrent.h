@@ -56,11 +56,7 @@ class BlockRecurrentAttention : public WindowAttention {
   BlockRecurrentAttention(const WindowOptions& options, const TimeConfig& time, int64_t hidden);
   Tensor forward(const MixingInput& in, Call& call, const Scope& scope) override;
   void describe_state(int64_t level, const StatePlace& place, StateLayout& layout) const override;
-  void open_cache(const State& state, int64_t level, int64_t rows, int64_t phase,
-                  LevelCache& cache) const override;
-  void close_cache(const LevelCache& cache, int64_t level, int64_t phase,
-                   State& state) const override;
-  void end_block(LevelCache& cache) const override;
+  std::shared_ptr<const CompiledMixing> compile(nn::WeightPacker& packer) const override;
 
   // The state of `rows` rows at `level`, the learned initial one where a row begins. [B, S, D]
   Tensor state(int64_t rows, int64_t level, const Call& call) const;
@@ -70,8 +66,6 @@ class BlockRecurrentAttention : public WindowAttention {
   const Tensor& initial() const { return initial_; }
 
  private:
-  void read_into(LevelCache& cache) const;
-
   std::shared_ptr<RecurrentCell> cell_;
   Tensor initial_;
 };

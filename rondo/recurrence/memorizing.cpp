@@ -2,6 +2,8 @@
 #include "rondo/recurrence/memorizing.h"
 
 #include <algorithm>
+#include <cmath>
+#include <numeric>
 
 namespace rondo {
 
@@ -108,6 +110,162 @@ Tensor MemorizingAttention::forward(const MixingInput& in, Call& call, const Sco
   keep(t, window + phase, in.level, call);
   const Tensor g = at::sigmoid(gate_).view({1, -1, 1, 1});
   return output(local * (1.0 - g) + at::cat(recalled, 2) * g, scope);
+}
+
+// ---- decoding ----
+
+namespace {
+
+// The window, and the memory as a ring: where a new pair goes once it is full is where the oldest
+// is.
+class MemoryCache : public WindowCache {
+ public:
+  using WindowCache::WindowCache;
+  void make_memory(int64_t size) {
+    const Shape shape = {keys.size(1), size, keys.size(3)};
+    memory_keys = at::empty(shape);
+    memory_values = at::empty(shape);
+  }
+  std::unique_ptr<RowCache> clone() const override {
+    auto copy = std::unique_ptr<MemoryCache>(new MemoryCache(*this));
+    copy->memory_keys = memory_keys.clone();
+    copy->memory_values = memory_values.clone();
+    return copy;
+  }
+  int64_t bytes() const override {
+    return WindowCache::bytes() + static_cast<int64_t>(memory_keys.nbytes() * 2);
+  }
+
+  int64_t size() const { return memory_keys.size(1); }
+  int64_t filled() const { return std::min(stored, size()); }
+  int64_t oldest() const { return stored > size() ? stored % size() : 0; }
+  // Of the pair at a place: 0 is the oldest.
+  int64_t age(int64_t place) const { return (place - oldest() + size()) % size(); }
+  // Pairs [H, n, d], the oldest first.
+  void store(const Tensor& more_keys, const Tensor& more_values) {
+    const int64_t count = std::min(more_keys.size(1), size());
+    const int64_t skipped = more_keys.size(1) - count;
+    for (int64_t done = 0; done < count;) {
+      const int64_t at = stored % size();
+      const int64_t piece = std::min(count - done, size() - at);
+      memory_keys.narrow(1, at, piece).copy_(more_keys.narrow(1, skipped + done, piece));
+      memory_values.narrow(1, at, piece).copy_(more_values.narrow(1, skipped + done, piece));
+      stored += piece;
+      done += piece;
+    }
+  }
+  // One of the two, the oldest pair first: [1, n, H, d].
+  Tensor in_order(const Tensor& ring) const {
+    const Tensor all = ring.narrow(1, 0, filled());
+    return all.roll(-oldest(), 1).transpose(0, 1).unsqueeze(0).contiguous();
+  }
+
+  Tensor memory_keys, memory_values;  // [H, M, d]
+  int64_t stored = 0;                 // pairs, also those forgotten
+};
+
+class CompiledMemorizing : public CompiledWindow {
+ public:
+  CompiledMemorizing(const WindowWeights& weights, const float* gate, int64_t size,
+                     int64_t neighbours)
+      : CompiledWindow(weights), gate_(gate), size_(size), neighbours_(neighbours) {}
+
+  std::unique_ptr<RowCache> open(const State& state, int64_t level,
+                                 int64_t tokens_seen) const override {
+    auto cache = new_cache<MemoryCache>();
+    fill(*cache, state, level, tokens_seen);
+    cache->make_memory(size_);
+    const Tensor filled = state.get(level_key(level, "memory.filled"));
+    if (!filled.defined()) return cache;
+    const auto newest = [&](const char* name) {
+      const Tensor kept = state.get(level_key(level, name))[0];  // [M', H, d]
+      const int64_t count = filled[0].item<int64_t>();
+      return kept.narrow(0, kept.size(0) - count, count).transpose(0, 1);
+    };
+    cache->store(newest("memory.keys"), newest("memory.values"));
+    return cache;
+  }
+
+  void save(const RowCache& row, int64_t level, int64_t tokens_seen, State& state) const override {
+    const auto& cache = static_cast<const MemoryCache&>(row);
+    const int64_t window = weights().window;
+    save_keys(cache, level, tokens_seen, window + tokens_seen % window, state);
+    state.set(level_key(level, "memory.keys"), cache.in_order(cache.memory_keys));
+    state.set(level_key(level, "memory.values"), cache.in_order(cache.memory_values));
+    state.set(level_key(level, "memory.filled"), at::full({1}, cache.filled(), at::kLong));
+  }
+
+  void attend(const HeadStep& step, RowCache& row) const override {
+    CompiledWindow::attend(step, row);  // leaves q as scores read it
+    const auto& cache = static_cast<const MemoryCache&>(row);
+    const int64_t d = maps_.head_width;
+    const float g = 1.0F / (1.0F + std::exp(-gate_[step.head]));
+    std::vector<float> recalled(static_cast<size_t>(d));
+    recall(step, cache, recalled.data());
+    for (int64_t i = 0; i < d; ++i) {
+      step.out[i] = step.out[i] * (1.0F - g) + recalled[static_cast<size_t>(i)] * g;
+    }
+  }
+
+  void end_token(RowCache& row, int64_t tokens_seen) const override {
+    const int64_t window = weights().window;
+    if (tokens_seen % window != 0) return;
+    auto& cache = static_cast<MemoryCache&>(row);
+    cache.store(cache.keys[0].narrow(1, window, window), cache.values[0].narrow(1, window, window));
+    end_block(cache);
+  }
+
+ private:
+  // Attention to the nearest of all keys in memory.
+  void recall(const HeadStep& step, const MemoryCache& cache, float* out) const {
+    const int64_t pairs = cache.filled();
+    const int64_t nearest = std::min(neighbours_, pairs);
+    kernels::OneQuery all;
+    all.q = step.q;
+    all.stride = all.width = maps_.head_width;
+    all.count = pairs;
+    all.keys = cache.memory_keys.data_ptr<float>() + step.head * cache.memory_keys.stride(0);
+    std::vector<float> scores(static_cast<size_t>(pairs));
+    kernels::score_keys(all, scores.data());
+    // By age, so that sums do not depend on where the ring begins.
+    std::vector<int64_t> order(scores.size());
+    std::iota(order.begin(), order.end(), 0);
+    std::nth_element(order.begin(), order.begin() + nearest, order.end(),
+                     [&](int64_t a, int64_t b) {
+                       const float x = scores[static_cast<size_t>(a)];
+                       const float y = scores[static_cast<size_t>(b)];
+                       return x != y ? x > y : cache.age(a) < cache.age(b);
+                     });
+    std::sort(order.begin(), order.begin() + nearest,
+              [&](int64_t a, int64_t b) { return cache.age(a) < cache.age(b); });
+    std::vector<const float*> places(static_cast<size_t>(2 * nearest));
+    const float* values =
+        cache.memory_values.data_ptr<float>() + step.head * cache.memory_values.stride(0);
+    for (int64_t i = 0; i < nearest; ++i) {
+      const int64_t at = order[static_cast<size_t>(i)] * all.stride;
+      places[static_cast<size_t>(i)] = all.keys + at;
+      places[static_cast<size_t>(nearest + i)] = values + at;
+    }
+    kernels::ScatteredQuery near;
+    near.q = step.q;
+    near.keys = places.data();
+    near.values = places.data() + nearest;
+    near.count = nearest;
+    near.width = all.width;
+    near.scale = weights().scale[step.head];
+    kernels::attend_one(near, scores.data(), out);
+  }
+
+  const float* gate_;  // [H]
+  int64_t size_;
+  int64_t neighbours_;
+};
+
+}  // namespace
+
+std::shared_ptr<const CompiledMixing> MemorizingAttention::compile(nn::WeightPacker& packer) const {
+  return std::make_shared<CompiledMemorizing>(compile_weights(packer), packer.vector(gate_),
+                                              memory_size_, neighbours_);
 }
 
 }  // namespace rondo

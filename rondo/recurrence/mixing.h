@@ -7,10 +7,10 @@
 
 #include "rondo/nn/attention.h"
 #include "rondo/recurrence/beam_cache.h"
+#include "rondo/recurrence/compiled_mixing.h"
 #include "rondo/recurrence/sliced.h"
 #include "rondo/recurrence/state.h"
 #include "rondo/recurrence/state_layout.h"
-#include "rondo/recurrence/step_cache.h"
 
 namespace rondo {
 
@@ -25,8 +25,6 @@ struct Call {
   Tensor memory_visible;
   // What is carried between calls; read and replaced tensor by tensor. Null: nothing is.
   State* state = nullptr;
-  // One token is read into these buffers in place of `state`. Null: the usual way.
-  StepCaches* steps = nullptr;
   // One token of every row of a search, whose keys and values are kept here. Null: in `state`.
   BeamCache* beams = nullptr;
   // Tokens each row has behind it, the same for all rows up to whole blocks.
@@ -60,6 +58,8 @@ class TokenMixing : public nn::Module {
   // `place` says. States from files are compared with it.
   virtual void describe_state(int64_t /*level*/, const StatePlace& /*place*/,
                               StateLayout& /*layout*/) const {}
+  // For decoding token by token. The default: Error{bad_input}, this mixing needs whole sequences.
+  virtual std::shared_ptr<const CompiledMixing> compile(nn::WeightPacker& packer) const;
   // The maps that signals may be folded into; null where there are none.
   virtual const nn::Projections* projections() const { return nullptr; }
 };

@@ -62,6 +62,11 @@ nn::WeightedSum ResidualCoefficients::join(int64_t sublayer, const Tensor& x,
   return {x, branch, of(identity_), of(branch_)};
 }
 
+CompiledJoin ResidualCoefficients::compile(int64_t sublayer) const {
+  const auto of = [&](const Tensor& c) { return c.defined() ? c[sublayer].item<float>() : 1.0F; };
+  return {of(identity_), of(branch_)};
+}
+
 LoopProjection::LoopProjection(const RecursiveConfig& config, int64_t width, double epsilon) {
   const auto hidden = static_cast<int64_t>(static_cast<double>(width) * config.projection);
   norm_ = register_module("norm", std::make_shared<nn::Norm>(nn::NormKind::layer, width, epsilon));
@@ -79,6 +84,10 @@ nn::WeightedSum LoopProjection::forward(const nn::WeightedSum& x, const Scope& s
   const auto [sum, u] = norm_->forward(x, scope / "norm", nn::Result::branch);
   scope.elementwise(sum);
   return residual_->join(0, sum, feed_forward_->forward(u, Tensor(), scope / "feed_forward"));
+}
+
+CompiledLoopProjection LoopProjection::compile(nn::WeightPacker& packer) const {
+  return {norm_->compile(packer), feed_forward_->compile(packer), residual_->compile(0)};
 }
 
 }  // namespace rondo

@@ -7,6 +7,12 @@
 
 namespace rondo {
 
+// x = identity · x + branch · f(x).
+struct CompiledJoin {
+  float identity = 1.0F;
+  float branch = 1.0F;
+};
+
 // The learnable residual connection of one block, shared by its loops: identity·x + branch·f(x),
 // one pair of scalars per sub-layer, all starting at 1. Coefficients left out by the placement
 // count as the constant 1 and are no parameters.
@@ -15,10 +21,17 @@ class ResidualCoefficients : public nn::Module {
   ResidualCoefficients(const std::string& placement, int64_t sublayers);
   // To be summed by whoever reads it.
   nn::WeightedSum join(int64_t sublayer, const Tensor& x, const Tensor& branch) const;
+  CompiledJoin compile(int64_t sublayer) const;
 
  private:
   Tensor identity_;  // [sublayers] or undefined
   Tensor branch_;    // [sublayers] or undefined
+};
+
+struct CompiledLoopProjection {
+  nn::CompiledNorm norm;
+  nn::CompiledFeedForward feed_forward;
+  CompiledJoin join;
 };
 
 // NLL: x = θ·x + ζ·MLP(LN x), with weights and coefficients of its own each time it is played.
@@ -26,6 +39,7 @@ class LoopProjection : public nn::Module {
  public:
   LoopProjection(const RecursiveConfig& config, int64_t width, double epsilon);
   nn::WeightedSum forward(const nn::WeightedSum& x, const Scope& scope) const;
+  CompiledLoopProjection compile(nn::WeightPacker& packer) const;
 
  private:
   std::shared_ptr<nn::Norm> norm_;

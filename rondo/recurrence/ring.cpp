@@ -53,6 +53,14 @@ LevelSignals::LevelSignals(const RingConfig& config, int64_t width, int64_t inne
   }
 }
 
+CompiledSignals LevelSignals::compile(nn::WeightPacker& packer) const {
+  const auto compiled = [&](const std::shared_ptr<nn::LowRank>& signal) {
+    return signal != nullptr ? signal->compile(packer) : nn::CompiledLowRank();
+  };
+  return {compiled(query_),        compiled(key_), compiled(value_),
+          compiled(feed_forward_), place_,         inner_feed_forward_};
+}
+
 nn::ProjectionSignals LevelSignals::projections() const {
   nn::ProjectionSignals signals = {query_.get(), key_.get(), value_.get(), place_};
   if (use_folded_) {

@@ -7,10 +7,20 @@
 
 namespace rondo {
 
+// A level's signals for decoding, kept apart from the maps they join: the maps are shared by all
+// levels and are read from cache, while folded ones would be each level's own.
+struct CompiledSignals {
+  nn::CompiledLowRank query, key, value, feed_forward;
+  nn::SignalPlace place = nn::SignalPlace::after;
+  bool inner_feed_forward = false;  // joins before the activation, not what the feed-forward reads
+};
+
 // What one level owns. Absent parts (ablations) are null.
 class LevelSignals : public nn::Module {
  public:
   LevelSignals(const RingConfig& config, int64_t width, int64_t inner, int64_t hidden);
+
+  CompiledSignals compile(nn::WeightPacker& packer) const;
 
   // For the attention projections.
   nn::ProjectionSignals projections() const;

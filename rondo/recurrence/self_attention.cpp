@@ -3,6 +3,8 @@
 
 #include <cmath>
 
+#include "rondo/base/error.h"
+
 namespace rondo {
 namespace {
 
@@ -35,6 +37,10 @@ Tensor rows_apart(const Tensor& y, at::IntArrayRef shape) {
 
 std::string level_key(int64_t level, const char* name) {
   return "level." + std::to_string(level) + "." + name;
+}
+
+std::shared_ptr<const CompiledMixing> TokenMixing::compile(nn::WeightPacker& /*packer*/) const {
+  throw Error(ExitCode::bad_input, "this network reads whole sequences, not token by token");
 }
 
 SelfAttention::SelfAttention(const SelfAttentionOptions& options) : options_(options) {

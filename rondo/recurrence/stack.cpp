@@ -1,8 +1,8 @@
 // Playing a plan.
 #include "rondo/recurrence/stack.h"
 
+#include "rondo/base/error.h"
 #include "rondo/nn/recompute.h"
-#include "rondo/recurrence/universal.h"
 
 namespace rondo {
 namespace {
@@ -191,6 +191,66 @@ Stream Stack::play_feed_forward(const Level& level, const Stream& stream, const 
   const int64_t sublayer = level.cross == kNone ? 1 : 2;
   return join(level, sublayer, level.feed_forward_norm, x.sum,
               nn::dropout(y, options_.feed_forward_dropout, is_training()), here);
+}
+
+CompiledStack Stack::compile(nn::WeightPacker& packer, int64_t feedback_level) const {
+  RONDO_ASSERT(crosses_->size() == 0);
+  CompiledStack c;
+  c.post_norm_ = options_.placement == NormPlacement::post;
+  c.width_ = options_.width;
+  c.feedback_level_ = feedback_level;
+  for (int64_t i = 0; i < mixings_->size(); ++i) {
+    c.mixings_.push_back((*mixings_)[i].compile(packer));
+    const nn::CompiledProjections& maps = c.mixings_.back()->maps();
+    c.inner_ = std::max(c.inner_, maps.heads * maps.head_width);
+  }
+  const auto compile_bank = [&](const auto& bank, auto& to) {
+    using Compiled = typename std::decay_t<decltype(to)>::value_type::element_type;
+    for (int64_t i = 0; i < bank.size(); ++i) {
+      to.push_back(std::make_unique<Compiled>(bank[i].compile(packer)));
+    }
+  };
+  compile_bank(*feed_forwards_, c.feed_forwards_);
+  compile_bank(*signals_, c.signals_);
+  compile_bank(*projections_, c.projections_);
+  for (const auto& f : c.feed_forwards_) c.hidden_ = std::max(c.hidden_, f->up.w.out);
+  for (const auto& p : c.projections_) c.hidden_ = std::max(c.hidden_, p->feed_forward.up.w.out);
+  for (const auto& s : c.signals_) {
+    for (const auto* g : {&s->query, &s->key, &s->value, &s->feed_forward}) {
+      c.rank_ = std::max(c.rank_, g->rank());
+    }
+  }
+  for (const Level& level : plan_.levels) c.levels_.push_back(compile_level(level, packer, c));
+  return c;
+}
+
+CompiledLevel Stack::compile_level(const Level& level, nn::WeightPacker& packer,
+                                   CompiledStack& stack) const {
+  const auto in = [](const auto& bank, int64_t index) {
+    return index != kNone ? bank[static_cast<size_t>(index)].get() : nullptr;
+  };
+  const auto join = [&](int64_t sublayer) {
+    return level.residual != kNone ? (*residuals_)[level.residual].compile(sublayer)
+                                   : CompiledJoin();
+  };
+  CompiledLevel l;
+  l.mixing = in(stack.mixings_, level.mixing);
+  l.mixing_norm = (*norms_)[level.mixing_norm].compile(packer);
+  l.mixing_join = join(kMixing);
+  l.feed_forward = in(stack.feed_forwards_, level.feed_forward);
+  if (l.feed_forward != nullptr) {
+    l.feed_forward_norm = (*norms_)[level.feed_forward_norm].compile(packer);
+    l.feed_forward_join = join(1);
+  }
+  l.signals = in(stack.signals_, level.signal);
+  l.projection = in(stack.projections_, level.projection);
+  if (level.static_signal != kNone) {
+    l.static_signal = level.static_signal;
+    if (!stack.static_signal_.there()) {
+      stack.static_signal_ = CompiledStaticSignal(plan_.size(), options_.width);
+    }
+  }
+  return l;
 }
 
 bool Stack::fold_signals() {

@@ -11,9 +11,8 @@
 
 #include <functional>
 
+#include "rondo/recurrence/compiled_stack.h"
 #include "rondo/recurrence/depth_plan.h"
-#include "rondo/recurrence/recursive.h"
-#include "rondo/recurrence/ring.h"
 #include "rondo/recurrence/self_attention.h"
 
 namespace rondo {
@@ -53,6 +52,10 @@ class Stack : public nn::Module {
   // Through `plan` instead, which must name only weights this stack has.
   Tensor forward_plan(const DepthPlan& plan, Tensor x, Call& call, const Scope& scope);
 
+  // For decoding token by token, without cross-attention. `feedback_level`: the level whose
+  // recurrent states all others read too; kNone: there is none.
+  CompiledStack compile(nn::WeightPacker& packer, int64_t feedback_level) const;
+
   // Training: keep only every n-th level's input and compute the rest again in the backward pass;
   // 0 = keep all. Stacks with cross-attention keep all: their memory's gradient would be lost.
   void recompute_every(int64_t levels) { recompute_every_ = levels; }
@@ -78,6 +81,8 @@ class Stack : public nn::Module {
                      const Scope& scope);
   Stream play_cross(const Level& level, const Stream& stream, Call& call, const Scope& scope);
   Stream play_feed_forward(const Level& level, const Stream& stream, const Scope& scope);
+  CompiledLevel compile_level(const Level& level, nn::WeightPacker& packer,
+                              CompiledStack& stack) const;
   // The stream and what a sub-layer reads of it.
   nn::NormedSum norm_before(int64_t norm, const Stream& stream, const Scope& scope) const;
   // Joins a branch to the stream and, post-norm, normalises.

@@ -12,4 +12,20 @@ namespace rondo {
 Tensor static_signal(const Tensor& positions, int64_t level, int64_t width,
                      const at::TensorOptions& options);
 
+// The same for decoding: a part for the position, computed once for all levels, and one for the
+// level, made once.
+class CompiledStaticSignal {
+ public:
+  CompiledStaticSignal() = default;
+  CompiledStaticSignal(int64_t levels, int64_t width);
+  bool there() const { return !rates_.empty(); }
+  void position_part(int64_t position, double* code) const;  // [D]
+  // x[k] += position part + level part, for dimensions [first, last), from 0.
+  void add(int64_t level, const double* position_part, int64_t first, int64_t last, float* x) const;
+
+ private:
+  std::vector<double> rates_;                    // [D]
+  std::vector<std::vector<double>> level_part_;  // [levels][D]
+};
+
 }  // namespace rondo

@@ -177,31 +177,6 @@ Tensor WindowAttention::output(const Tensor& heads, const Tensor& more, const Sc
   return projections_->output(both.flatten(2), scope);
 }
 
-Tensor WindowAttention::step(const MixingInput& in, Call& call, const Scope& scope) const {
-  StepCaches& steps = *call.steps;
-  LevelCache& cache = steps.levels[static_cast<size_t>(in.level)];
-  const Tokens t = project(in, scope);  // one token
-  const int64_t window = options_.window;
-  cache.keys.narrow(2, window + steps.phase, 1).copy_(t.k);
-  cache.values.narrow(2, window + steps.phase, 1).copy_(t.v);
-  const int64_t seen = window + (options_.attend_self ? 1 : 0);
-  nn::AttendOptions how;
-  how.scale = scale_;
-  how.bias = cache.bias;
-  if (options_.mask_empty_cache) {
-    const Tensor distance = window - at::arange(seen, at::kLong);  // [seen]
-    how.visible = distance.unsqueeze(0).le(steps.position.unsqueeze(1)).view({-1, 1, 1, seen});
-  }
-  const Tensor y = nn::attend(t.q, cache.keys.narrow(2, steps.phase, seen),
-                              cache.values.narrow(2, steps.phase, seen), how, false, scope);
-  if (!options_.reads_states) return output(y, scope);
-  const bool own = cache.state_keys.defined();
-  return output(y,
-                attend_states(t.state_q, own ? cache.state_keys : call.state_keys,
-                              own ? cache.state_values : call.state_values, scope),
-                scope);
-}
-
 void WindowAttention::describe_keys(int64_t level, Extent count, const StatePlace& place,
                                     StateLayout& layout) const {
   StateEntry keys;
@@ -221,44 +196,34 @@ void WindowAttention::describe_state(int64_t level, const StatePlace& place,
   describe_keys(level, {place.longest(), kUnlimited}, place, layout);
 }
 
-void WindowAttention::open_cache(const State& state, int64_t level, int64_t rows, int64_t phase,
-                                 LevelCache& cache) const {
-  const int64_t window = options_.window;
-  const Shape shape = {rows, options_.shape.heads, 2 * window, options_.shape.head_width};
-  cache.keys = at::zeros(shape);
-  cache.values = at::zeros(shape);
-  const Tensor keys = state.get(level_key(level, "keys"));  // [B, W or W + phase, H, d]
-  if (keys.defined()) {
-    // More are kept than have a place when all rows began anew mid-block.
-    const int64_t count = std::min(keys.size(1), window + phase);
-    const auto fill = [&](Tensor& buffer, const Tensor& kept) {
-      buffer.narrow(2, window + phase - count, count)
-          .copy_(kept.narrow(1, kept.size(1) - count, count).transpose(1, 2));
-    };
-    fill(cache.keys, keys);
-    fill(cache.values, state.get(level_key(level, "values")));
+WindowWeights WindowAttention::compile_weights(nn::WeightPacker& packer) const {
+  WindowWeights w;
+  w.maps = projections_->compile(packer);
+  if (state_query_ != nullptr) w.state_query = state_query_->compile(packer);
+  w.scale = packer.vector(scale_);
+  w.state_scale = packer.vector(state_scale_);
+  w.window = options_.window;
+  w.attend_self = options_.attend_self;
+  w.mask_empty_cache = options_.mask_empty_cache;
+  w.normalise = options_.normalise;
+  w.rounded = packer.format() != kernels::PackedFormat::fp32 && options_.window > 0;
+  if (options_.window > 0) {
+    const int64_t seen = options_.window + (options_.attend_self ? 1 : 0);
+    w.bias = packer.vector(relative_->tile(1, seen, options_.window));
+  } else {
+    w.distances = 2 * nn::kRelativeDistances;
+    w.bias = packer.vector(relative_->tile(1, w.distances, w.distances - 1).flip(2));
   }
-  cache.bias = relative_->tile(1, window + (options_.attend_self ? 1 : 0), window).contiguous();
+  return w;
 }
 
-void WindowAttention::close_cache(const LevelCache& cache, int64_t level, int64_t phase,
-                                  State& state) const {
-  const auto window_of = [&](const Tensor& buffer) {
-    return buffer.narrow(2, phase, options_.window).transpose(1, 2).contiguous();
-  };
-  state.set(level_key(level, "keys"), window_of(cache.keys));
-  state.set(level_key(level, "values"), window_of(cache.values));
-}
-
-void WindowAttention::end_block(LevelCache& cache) const {
-  for (Tensor* buffer : {&cache.keys, &cache.values}) {
-    buffer->narrow(2, 0, options_.window)
-        .copy_(buffer->narrow(2, options_.window, options_.window));
-  }
+std::shared_ptr<const CompiledMixing> WindowAttention::compile(nn::WeightPacker& packer) const {
+  const WindowWeights weights = compile_weights(packer);
+  if (options_.window == 0) return std::make_shared<CompiledGrowingAttention>(weights);
+  return std::make_shared<CompiledWindow>(weights);
 }
 
 Tensor WindowAttention::forward(const MixingInput& in, Call& call, const Scope& scope) {
-  if (call.steps != nullptr) return step(in, call, scope);
   Tokens t = project(in, scope);
   attach_cache(t, in.level, call);
   const Tensor y = attend_window(t, in.level, call, scope);  // [B, H, T, d]

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "rondo/nn/position.h"
+#include "rondo/recurrence/compiled_window.h"
 #include "rondo/recurrence/mixing.h"
 
 namespace rondo {
@@ -28,13 +29,7 @@ class WindowAttention : public TokenMixing {
   Tensor forward(const MixingInput& in, Call& call, const Scope& scope) override;
   void describe_state(int64_t level, const StatePlace& place, StateLayout& layout) const override;
 
-  // Fills the buffers of `level` from the state, at `phase` tokens into a block; and back.
-  virtual void open_cache(const State& state, int64_t level, int64_t rows, int64_t phase,
-                          LevelCache& cache) const;
-  virtual void close_cache(const LevelCache& cache, int64_t level, int64_t phase,
-                           State& state) const;
-  // After the last token of a block: moves the buffers on.
-  virtual void end_block(LevelCache& cache) const;
+  std::shared_ptr<const CompiledMixing> compile(nn::WeightPacker& packer) const override;
 
   // x / sqrt(Σx² + 1e-6) over the last dimension.
   static Tensor unit_length(const Tensor& x);
@@ -57,8 +52,6 @@ class WindowAttention : public TokenMixing {
   }
   // Puts the cached keys and values in front.
   void attach_cache(Tokens& tokens, int64_t level, const Call& call) const;
-  // One token against the buffers.
-  Tensor step(const MixingInput& in, Call& call, const Scope& scope) const;
   // The window attention of all new tokens.
   Tensor attend_window(const Tokens& tokens, int64_t level, Call& call, const Scope& scope) const;
   // Attention of `queries` to recurrent states.
@@ -69,6 +62,8 @@ class WindowAttention : public TokenMixing {
   Tensor output(const Tensor& heads, const Scope& scope) const;
   // Of two sets of heads, side by side.
   Tensor output(const Tensor& heads, const Tensor& more, const Scope& scope) const;
+
+  WindowWeights compile_weights(nn::WeightPacker& packer) const;
 
   const WindowOptions& options() const { return options_; }
   const Tensor& scale() const { return scale_; }

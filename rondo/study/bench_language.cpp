@@ -1,7 +1,7 @@
 // Cases of language models: a step of training, a forward pass, writing token by token.
 #include "rondo/study/bench_language.h"
 
-#include "rondo/decode/generate.h"
+#include "rondo/infer/generator.h"
 #include "rondo/nn/precision.h"
 
 namespace rondo {
@@ -106,10 +106,10 @@ BenchResult forward_language(const BenchOptions& options) {
 
 // What one token must read: every weight once, and the keys and values of the window, which are in
 // bf16 where weights are in that or less.
-int64_t bytes_per_token(const StepWeights& weights) {
+int64_t bytes_per_token(const CompiledLanguageModel& weights) {
   const LanguageModelConfig& c = weights.config();
   const int64_t cached = 2 * c.time.window * c.heads * c.head_width * c.depth.levels;
-  const bool exact = weights.head().format == kernels::PackedFormat::fp32;
+  const bool exact = weights.format() == kernels::PackedFormat::fp32;
   return static_cast<int64_t>(weights.bytes()) + cached * (exact ? 4 : 2);
 }
 
@@ -124,14 +124,15 @@ BenchResult decode_language(const BenchOptions& options) {
     kernels::PackedFormat format;
     double bound;  // share of the bandwidth wanted; 0 = none
   };
-  for (const Kept& kept :
-       {Kept{"fp32", kernels::PackedFormat::fp32, 0.70}, Kept{"bf16", kernels::bf16_format(), 0.70},
-        Kept{"int8", kernels::PackedFormat::int8, 0}}) {
-    const auto weights = std::make_shared<StepWeights>(*model, kept.format);
+  for (const Kept& kept : {Kept{"fp32", kernels::PackedFormat::fp32, 0.70},
+                           Kept{"bf16", kernels::PackedFormat::bf16, 0.70},
+                           Kept{"bf12", kernels::PackedFormat::bf12, 0},
+                           Kept{"int8", kernels::PackedFormat::int8, 0}}) {
+    const auto weights = std::make_shared<CompiledLanguageModel>(model, kept.format);
     const int64_t bytes = bytes_per_token(*weights);
     const Limit read = read_limit(bytes);
     race.limit(read);
-    const auto writer = std::make_shared<Writer>(model, State(), weights);
+    const auto writer = std::make_shared<Generator>(weights);
     const auto sampler = std::make_shared<Sampler>(likeliest);
     race.ours(kept.name, 1, "tokens", [writer, sampler] { writer->write(*sampler, 0); });
     race.share(kept.name, static_cast<double>(bytes), read.name, kept.bound);
@@ -141,6 +142,7 @@ BenchResult decode_language(const BenchOptions& options) {
             parameters);
   race.faster("fp32", "PyTorch fp32", 0);
   race.faster("bf16", "PyTorch fp32", 15);
+  race.faster("bf12", "PyTorch fp32", 0);
   race.faster("int8", "PyTorch fp32", 0);
   return race.run();
 }

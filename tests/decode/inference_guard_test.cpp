@@ -4,7 +4,8 @@
 #include <set>
 
 #include "rondo/decode/agreement.h"
-#include "rondo/decode/generate.h"
+#include "rondo/infer/sampler.h"
+#include "rondo/infer/session.h"
 #include "tests/base/base_test_util.h"
 #include "tests/support/expect.h"
 #include "tests/support/shrink.h"
@@ -86,14 +87,14 @@ bool has_meaning(const ModelConfig& config) {
 struct Document {
   std::vector<int32_t> text;  // read, then written
   size_t read = 0;
+  Session::RowId row = 0;
 };
 
 class GuardedModel {
  public:
   explicit GuardedModel(const LanguageModelConfig& config) : tiny_(ModelConfig{config}) {
     model_ = std::dynamic_pointer_cast<LanguageModel>(tiny_.network);
-    if (model_->can_step())
-      weights_ = std::make_shared<const StepWeights>(*model_, kernels::PackedFormat::fp32);
+    compiled_ = std::make_shared<const CompiledLanguageModel>(model_, kernels::PackedFormat::fp32);
   }
 
   // `rows` documents at once, each of another length; half way each goes through a file.
@@ -101,7 +102,7 @@ class GuardedModel {
     constexpr int64_t kHalf = 6;
     const testing::TempDir folder;
     std::vector<Document> documents;
-    std::vector<std::unique_ptr<Writer>> writers;
+    Session session(compiled_);
     const Tensor tokens = tiny_inputs(tiny_.config, rows, 9, 40).at("tokens");
     for (int64_t row = 0; row < rows; ++row) {
       Document d;
@@ -109,35 +110,37 @@ class GuardedModel {
       for (size_t i = 0; i < d.read; ++i) {
         d.text.push_back(tokens[row][static_cast<int64_t>(i)].item<int32_t>());
       }
-      writers.push_back(std::make_unique<Writer>(model_, State(), weights_));
-      writers.back()->read(d.text);
+      d.row = session.add();
+      session.read(d.row, d.text);
       documents.push_back(d);
     }
-    write(writers, kHalf, documents);
-    for (size_t row = 0; row < writers.size(); ++row) {
-      const std::string file = folder.file(std::to_string(row));
-      writers[row]->state().save(file, "guard");
-      State state = model_->load_state(file, "guard", 1);
-      writers[row] = std::make_unique<Writer>(model_, std::move(state), weights_);
+    write(session, kHalf, documents);
+    for (Document& d : documents) {
+      const std::string file = folder.file(std::to_string(d.row));
+      session.state(d.row).save(file, "guard");
+      session.remove(d.row);
+      d.row = session.add(model_->load_state(file, "guard", 1));
     }
-    write(writers, kHalf, documents);
-    for (size_t row = 0; row < writers.size(); ++row) {
-      SCOPED_TRACE("row " + std::to_string(row));
-      compare(documents[row], writers[row]->state().get("logits"));
+    write(session, kHalf, documents);
+    for (const Document& d : documents) {
+      SCOPED_TRACE("row " + std::to_string(d.row));
+      compare(d, at::tensor(session.logits(d.row)));
     }
   }
 
  private:
-  // Row by row in turn, as rows of one session take their steps.
-  static void write(const std::vector<std::unique_ptr<Writer>>& writers, int64_t count,
-                    std::vector<Document>& documents) {
+  // All rows in one step, the likeliest token of each.
+  static void write(Session& session, int64_t count, std::vector<Document>& documents) {
     SamplerOptions greedy;
     greedy.temperature = 0;
     for (int64_t i = 0; i < count; ++i) {
-      for (size_t row = 0; row < writers.size(); ++row) {
-        Sampler sampler(greedy);
-        documents[row].text.push_back(static_cast<int32_t>(writers[row]->write(sampler, 1)));
+      std::vector<Session::Token> next;
+      for (Document& d : documents) {
+        const int64_t token = Sampler(greedy).sample(session.logits(d.row), 1);
+        d.text.push_back(static_cast<int32_t>(token));
+        next.push_back({d.row, token});
       }
+      session.step(next);
     }
   }
 
@@ -152,12 +155,12 @@ class GuardedModel {
       const double best = row.max().item<double>();
       EXPECT_NEAR(row[d.text[i]].item<double>(), best, 1e-5) << "token " << i;
     }
-    expect_near(last[0], logits[logits.size(0) - 1], 1e-5, "logits");
+    expect_near(last, logits[logits.size(0) - 1], 1e-5, "logits");
   }
 
   TinyModel tiny_;
   std::shared_ptr<LanguageModel> model_;
-  std::shared_ptr<const StepWeights> weights_;
+  std::shared_ptr<const CompiledLanguageModel> compiled_;
 };
 
 LanguageModelConfig guarded_base() {

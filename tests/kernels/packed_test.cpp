@@ -7,15 +7,15 @@
 #include <algorithm>
 #include <cmath>
 
-#include "rondo/kernels/short_bf16.h"
+#include "rondo/kernels/bf12.h"
 #include "tests/kernels/one_row_test_util.h"
 
 namespace rondo::test {
 namespace {
 
 using kernels::PackedFormat;
-constexpr PackedFormat kFormats[] = {PackedFormat::fp32, PackedFormat::bf16,
-                                     PackedFormat::short_bf16, PackedFormat::int8};
+constexpr PackedFormat kFormats[] = {PackedFormat::fp32, PackedFormat::bf16, PackedFormat::bf12,
+                                     PackedFormat::int8};
 
 Numbers padded(Numbers x) {
   x.resize(static_cast<size_t>(kernels::round_up(static_cast<int64_t>(x.size()), kernels::kPanel)));
@@ -25,7 +25,7 @@ Numbers padded(Numbers x) {
 // What a format keeps of w.
 Numbers as_kept(const Numbers& w, int64_t out, int64_t in, PackedFormat format) {
   Numbers kept = w;
-  if (format == PackedFormat::bf16 || format == PackedFormat::short_bf16) {
+  if (format == PackedFormat::bf16 || format == PackedFormat::bf12) {
     for (float& x : kept) x = rounded(x);
   } else if (format == PackedFormat::int8) {
     for (int64_t o = 0; o < out; ++o) {
@@ -83,7 +83,7 @@ TEST(Packed, TakesAsManyBytesAsTheFormatSays) {
   };
   EXPECT_EQ(bytes(PackedFormat::fp32), 4U * 256 * 256);
   EXPECT_EQ(bytes(PackedFormat::bf16), 2U * 256 * 256);
-  EXPECT_EQ(bytes(PackedFormat::short_bf16), 256U * 256 * 3 / 2 + 4 * 256);
+  EXPECT_EQ(bytes(PackedFormat::bf12), 256U * 256 * 3 / 2 + 4 * 256);
   EXPECT_EQ(bytes(PackedFormat::int8), 256U * 256 + 4 * 256);
 }
 
@@ -115,7 +115,7 @@ TEST(Packed, TwelveBitsHoldEveryBf16NumberThatIsNotTiny) {
     float largest = 0.0F;
     for (const float x : row) largest = std::max(largest, std::abs(rounded(x)));
     const float smallest = std::ldexp(1.0F, std::ilogb(largest) - 15);
-    const Numbers back = unpacked(row, PackedFormat::short_bf16);
+    const Numbers back = unpacked(row, PackedFormat::bf12);
     int tiny = 0;
     for (size_t i = 0; i < row.size(); ++i) {
       if (std::abs(rounded(row[i])) >= smallest) {
@@ -154,7 +154,7 @@ TEST(Packed, ZerosInTwelveBitsCancel) {
   Numbers row(256);
   row[0] = 1.0F;
   kernels::PageArena arena;
-  const auto m = kernels::pack(row.data(), 1, 256, PackedFormat::short_bf16, arena);
+  const auto m = kernels::pack(row.data(), 1, 256, PackedFormat::bf12, arena);
   const Numbers x(256, 1.0F);
   float y[kernels::kPanel];
   kernels::matvec(m, x.data(), 0, 1, y);

@@ -77,7 +77,8 @@ TEST(TeamWork, AskingForMoreThanThereAreGivesAll) {
 
 // The number of threads chosen after trials in which one thread takes `one` and all take `all`.
 int chosen_after(double one, double all, int steps) {
-  kernels::ThreadChoice choice(2);
+  kernels::ThreadChoice choice;
+  choice.allow(2);
   for (int i = 0; i < steps; ++i) choice.took(choice.threads() == 1 ? one : all);
   return choice.threads();
 }
@@ -88,7 +89,8 @@ TEST(TeamChoice, TakesWhatIsFaster) {
 }
 
 TEST(TeamChoice, IsMadeAgain) {
-  kernels::ThreadChoice choice(2);
+  kernels::ThreadChoice choice;
+  choice.allow(2);
   double one = 2.0;
   double all = 1.0;
   bool changed = false;
@@ -102,7 +104,7 @@ TEST(TeamChoice, IsMadeAgain) {
 }
 
 TEST(TeamChoice, OfOneThreadIsOne) {
-  kernels::ThreadChoice choice(1);
+  kernels::ThreadChoice choice;
   for (int i = 0; i < 100; ++i) {
     EXPECT_EQ(choice.threads(), 1);
     choice.took(1.0);

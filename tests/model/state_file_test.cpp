@@ -3,7 +3,7 @@
 #include <fstream>
 
 #include "rondo/base/random.h"
-#include "rondo/decode/generate.h"
+#include "rondo/infer/generator.h"
 #include "tests/support/expect.h"
 #include "tests/support/reference.h"
 #include "tests/support/shrink.h"
@@ -30,6 +30,7 @@ class StateFiles : public ::testing::TestWithParam<std::string> {
  protected:
   StateFiles() : tiny_(ModelConfig{tiny_config(GetParam())}) {
     model_ = std::dynamic_pointer_cast<LanguageModel>(tiny_.network);
+    compiled_ = std::make_shared<CompiledLanguageModel>(model_, kernels::PackedFormat::fp32);
   }
   int64_t window() const { return model_->config().time.window; }
   Tensor tokens(int64_t rows, int64_t length) const {
@@ -42,7 +43,7 @@ class StateFiles : public ::testing::TestWithParam<std::string> {
   // A document of `length` tokens, with its logits and recent tokens.
   State document(int64_t length) const {
     const Tensor text = tokens(1, length);
-    Writer writer(model_);
+    Generator writer(compiled_);
     writer.read({text.data_ptr<int64_t>(), text.data_ptr<int64_t>() + length});
     return writer.state();
   }
@@ -68,6 +69,7 @@ class StateFiles : public ::testing::TestWithParam<std::string> {
 
   TinyModel tiny_;
   std::shared_ptr<LanguageModel> model_;
+  std::shared_ptr<const CompiledLanguageModel> compiled_;
   TemporaryFile file_{".state"};
 };
 
@@ -99,7 +101,7 @@ TEST_P(StateFiles, OfAWriterHoldLogitsAndRecentTokens) {
     EXPECT_TRUE(state.has("logits"));
     EXPECT_EQ(state.get("recent").size(1), length);
     expect_loads(state);
-    Writer writer(model_, load(state, 1));
+    Generator writer(compiled_, load(state, 1));
     Sampler sampler{SamplerOptions()};
     for (int64_t i = 0; i <= window(); ++i) {
       writer.write(sampler, 0);
@@ -247,7 +249,7 @@ TEST_P(StateFiles, MutatedOnesAreRefusedOrContinued) {
     for (uint64_t n = 1 + random.below(2); n > 0; --n) mutate(entries, random);
     write_entries(file_.path(), entries);
     try {
-      Writer writer(model_, model_->load_state(file_.path(), kOwner, 1));
+      Generator writer(compiled_, model_->load_state(file_.path(), kOwner, 1));
       SamplerOptions options;
       options.repetition_penalty = 1.3;
       Sampler sampler(options);

@@ -2,7 +2,7 @@
 // from a state.
 #include "rondo/train/language_score.h"
 
-#include "rondo/decode/generate.h"
+#include "rondo/infer/generator.h"
 #include "tests/support/shrink.h"
 #include "tests/train/plain_reader.h"
 
@@ -146,7 +146,9 @@ TEST_P(ScoreFromState, IsTheScoreOfTheRestOfALongerText) {
   const std::string before = "what came before, ";  // 18: inside a block of 4
   const std::string rest = "and the rest of it, of 33 letters";
   ScoredText text(GetParam(), {rest});
-  Writer writer(text.model);
+  const auto compiled =
+      std::make_shared<CompiledLanguageModel>(text.model, kernels::PackedFormat::fp32);
+  Generator writer(compiled);
   writer.read(text.tokenizer->encode(before));
   State state = writer.state();
   const LanguageScore got =
@@ -168,8 +170,8 @@ TEST_P(ScoreFromState, IsTheScoreOfTheRestOfALongerText) {
 
   // A writer goes on from it as from the text itself.
   Sampler greedy(SamplerOptions{0.0, 0, 1.0, 1.0, 64, 1});
-  Writer from_state(text.model, state);
-  Writer from_text(text.model);
+  Generator from_state(compiled, state);
+  Generator from_text(compiled);
   from_text.read(all);
   for (int i = 0; i < 20; ++i) EXPECT_EQ(from_state.write(greedy, 10), from_text.write(greedy, 10));
 }

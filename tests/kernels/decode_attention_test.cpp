@@ -1,5 +1,5 @@
 // Attention of one query, in fp32 and over rounded keys and values, against plain loops in double.
-#include "rondo/kernels/one_query.h"
+#include "rondo/kernels/decode_attention.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // Writing token by token: the same as the model's forward pass over the whole text, continued from
 // a file at any place without a bit of difference, in memory that does not grow.
-#include "rondo/decode/generate.h"
+#include "rondo/infer/generator.h"
 
 #include "rondo/base/limits.h"
 #include "tests/kernels/kernel_test_util.h"
@@ -69,6 +69,7 @@ class Writing : public ::testing::TestWithParam<std::string> {
  protected:
   Writing() : tiny_(ModelConfig{writing_models().at(GetParam())}) {
     model_ = std::dynamic_pointer_cast<LanguageModel>(tiny_.network);
+    compiled_ = std::make_shared<CompiledLanguageModel>(model_, kernels::PackedFormat::fp32);
     options_.seed = 11;
   }
 
@@ -80,7 +81,7 @@ class Writing : public ::testing::TestWithParam<std::string> {
   }
 
   // Writes `count` tokens more, appended to `text`.
-  void write(Writer& writer, int64_t count, std::vector<int32_t>& text) const {
+  void write(Generator& writer, int64_t count, std::vector<int32_t>& text) const {
     Sampler sampler(options_);
     for (int64_t i = 0; i < count; ++i) {
       text.push_back(static_cast<int32_t>(writer.write(sampler, kStart)));
@@ -97,6 +98,7 @@ class Writing : public ::testing::TestWithParam<std::string> {
 
   TinyModel tiny_;
   std::shared_ptr<LanguageModel> model_;
+  std::shared_ptr<const CompiledLanguageModel> compiled_;
   SamplerOptions options_;
 };
 
@@ -110,7 +112,7 @@ TEST_P(Writing, IsTheForwardPassOfTheWholeText) {
     for (int64_t written = read == 0 ? 1 : 0; written <= 14; ++written) {
       SCOPED_TRACE(std::to_string(read) + " read, " + std::to_string(written) + " written");
       std::vector<int32_t> text = prompt(read);
-      Writer writer(model_);
+      Generator writer(compiled_);
       writer.read(text);
       if (read == 0) text.push_back(kStart);
       write(writer, written, text);
@@ -131,7 +133,7 @@ TEST_P(Writing, PicksWhatTheSamplerPicksOfTheLogits) {
   Sampler sampler(options_);
   for (int64_t i = 0; i < 9; ++i) {
     std::vector<int32_t> text = prompt(6);
-    Writer writer(model_);
+    Generator writer(compiled_);
     writer.read(text);
     write(writer, i, text);
     const Tensor logits = writer.state().get("logits").contiguous();
@@ -147,7 +149,7 @@ TEST_P(Writing, ContinuedFromAFileIsAsIfItHadNotStopped) {
   constexpr int64_t kWritten = 18;
   for (const int64_t read : {0, 5, 8}) {
     std::vector<int32_t> text = prompt(read);
-    Writer uninterrupted(model_);
+    Generator uninterrupted(compiled_);
     uninterrupted.read(text);
     write(uninterrupted, kWritten, text);
     const State end = uninterrupted.state();
@@ -157,12 +159,12 @@ TEST_P(Writing, ContinuedFromAFileIsAsIfItHadNotStopped) {
       std::vector<int32_t> parts = prompt(read);
       const TemporaryFile file(".state");
       {
-        Writer first(model_);
+        Generator first(compiled_);
         first.read(parts);
         write(first, stop, parts);
         first.state().save(file.path(), "me");
       }
-      Writer second(model_, model_->load_state(file.path(), "me", 1));
+      Generator second(compiled_, model_->load_state(file.path(), "me", 1));
       write(second, kWritten - stop, parts);
       EXPECT_EQ(parts, text);
       expect_bits(second.state(), end);
@@ -175,7 +177,7 @@ TEST_P(Writing, ARepetitionPenaltyGoesOnAcrossAFile) {
   options_.repetition_penalty = 3.0;
   options_.repetition_window = 9;
   options_.temperature = 0.3;
-  const auto remembering = [&](Writer& writer, int64_t count, std::vector<int32_t>& text) {
+  const auto remembering = [&](Generator& writer, int64_t count, std::vector<int32_t>& text) {
     Sampler sampler(options_);
     for (const int64_t token : writer.recent()) sampler.remember(token);
     for (int64_t i = 0; i < count; ++i) {
@@ -184,17 +186,17 @@ TEST_P(Writing, ARepetitionPenaltyGoesOnAcrossAFile) {
   };
   const std::vector<int32_t> begun = prompt(5);
   std::vector<int32_t> whole = begun;
-  Writer uninterrupted(model_);
+  Generator uninterrupted(compiled_);
   uninterrupted.read(begun);
   remembering(uninterrupted, 20, whole);
   for (const int64_t stop : {0, 1, 6, 13}) {
     std::vector<int32_t> parts = begun;
-    Writer first(model_);
+    Generator first(compiled_);
     first.read(begun);
     remembering(first, stop, parts);
     const TemporaryFile file(".state");
     first.state().save(file.path(), "me");
-    Writer second(model_, model_->load_state(file.path(), "me", 1));
+    Generator second(compiled_, model_->load_state(file.path(), "me", 1));
     remembering(second, 20 - stop, parts);
     EXPECT_EQ(parts, whole) << stop;
     expect_bits(second.state(), uninterrupted.state());
@@ -203,25 +205,25 @@ TEST_P(Writing, ARepetitionPenaltyGoesOnAcrossAFile) {
 
 TEST_P(Writing, OneStateMayBeContinuedTwice) {
   std::vector<int32_t> text = prompt(9);
-  Writer writer(model_);
+  Generator writer(compiled_);
   writer.read(text);
   const State fork = writer.state();
   std::vector<int32_t> one;
   std::vector<int32_t> two;
-  Writer first(model_, fork);
+  Generator first(compiled_, fork);
   write(first, 13, one);
-  Writer second(model_, fork);
+  Generator second(compiled_, fork);
   write(second, 13, two);
   EXPECT_EQ(one, two);
   expect_bits(first.state(), second.state());
   expect_bits(writer.state(), fork);
 }
 
-// Our own loop and the model's plain steps, thread by thread.
-TEST_P(Writing, OwnLoopAgreesWithPlainStepsAndNotOnThreads) {
+// Compiled steps and the forward pass of training, thread by thread.
+TEST_P(Writing, CompiledAgreesWithPlainStepsOnAnyNumberOfThreads) {
   const auto logits_after = [&](int64_t count) {
     std::vector<int32_t> text = prompt(5);
-    Writer writer(model_);
+    Generator writer(compiled_);
     writer.read(text);
     Sampler greedy{[] {
       SamplerOptions o;
@@ -232,33 +234,25 @@ TEST_P(Writing, OwnLoopAgreesWithPlainStepsAndNotOnThreads) {
     return writer.state().get("logits");
   };
   constexpr int64_t kCount = 30;  // threads are tried one after the other in these
-  const WithThreads two(2);
+  Runtime::get().use_threads(2);
   const Tensor by_two = logits_after(kCount);
-  {
-    const WithThreads one(1);
-    expect_identical(logits_after(kCount), by_two);
-  }
+  Runtime::get().use_threads(1);
+  expect_identical(logits_after(kCount), by_two);
+  Runtime::get().use_threads(2);
   const PlainKernels plain;
   expect_near(by_two, logits_after(kCount), 1e-5);
 }
 
 // Fewer bits: near the fp32 logits by as much as the bits say.
 TEST_P(Writing, WithWeightsInFewerBitsStaysClose) {
-  if (!model_->can_step()) return;
   const auto logits_with = [&](kernels::PackedFormat format) {
-    StepLoop loop(std::make_shared<StepWeights>(*model_, format), 1);
-    StepCaches caches = model_->open_steps(State(), 1);
-    Tensor logits;
-    for (const int32_t token : prompt(9)) {
-      const float* row = loop.step(token, caches);
-      logits =
-          at::tensor(at::ArrayRef<float>(row, static_cast<size_t>(model_->config().vocabulary)));
-      model_->end_step(caches);
-    }
-    return logits;
+    Session session(std::make_shared<CompiledLanguageModel>(model_, format));
+    const Session::RowId row = session.add();
+    for (const int32_t token : prompt(9)) session.step({{row, token}});
+    return at::tensor(session.logits(row));
   };
   const Tensor exact = logits_with(kernels::PackedFormat::fp32);
-  for (const auto format : {kernels::PackedFormat::bf16, kernels::PackedFormat::short_bf16,
+  for (const auto format : {kernels::PackedFormat::bf16, kernels::PackedFormat::bf12,
                             kernels::PackedFormat::int8}) {
     const Tensor near = logits_with(format);
     const double off = (near - exact).norm().item<double>() / exact.norm().item<double>();
@@ -270,7 +264,7 @@ TEST_P(Writing, WithWeightsInFewerBitsStaysClose) {
 TEST_P(Writing, ReadsInPiecesAndBetweenTokens) {
   const std::vector<int32_t> all = prompt(60);
   std::vector<int32_t> text;
-  Writer writer(model_);
+  Generator writer(compiled_);
   const auto read = [&](int64_t first, int64_t count) {
     const std::vector<int32_t> piece(all.begin() + first, all.begin() + first + count);
     writer.read(piece);
@@ -293,41 +287,20 @@ INSTANTIATE_TEST_SUITE_P(Models, Writing, ::testing::ValuesIn(writing_names()),
 
 // ---- memory -----------------------------------------------------------------------------------
 
-std::vector<const void*> buffers_of(const StepCaches& caches) {
-  std::vector<const void*> places;
-  for (const LevelCache& level : caches.levels) {
-    places.push_back(level.keys.data_ptr());
-    places.push_back(level.values.data_ptr());
-  }
-  return places;
-}
-
-size_t bytes_of(const StepCaches& caches) {
-  size_t total = 0;
-  for (const LevelCache& level : caches.levels) {
-    for (const Tensor* t :
-         {&level.keys, &level.values, &level.bias, &level.state, &level.state_keys,
-          &level.state_values, &level.state_queries, &level.token_queries}) {
-      if (t->defined()) total += t->storage().nbytes();
-    }
-  }
-  return total;
-}
-
-TEST(WritingMemory, OfTheStepBuffersNeverGrows) {
+TEST(WritingMemory, OfASessionNeverGrows) {
   for (const auto& [name, config] : writing_models()) {
+    if (config.time.kind == "none") continue;  // sees everything: that must grow
     const TinyModel tiny(ModelConfig{config});
-    auto model = std::dynamic_pointer_cast<LanguageModel>(tiny.network);
-    if (!model->can_step()) continue;
-    StepCaches caches = model->open_steps(State(), 1);
+    Session session(std::make_shared<CompiledLanguageModel>(
+        std::dynamic_pointer_cast<LanguageModel>(tiny.network), kernels::PackedFormat::fp32));
+    const Session::RowId row = session.add();
     const int64_t window = config.time.window;
-    for (int64_t i = 0; i < window; ++i) model->step(at::full({1}, i, at::kLong), caches);
-    const size_t bytes = bytes_of(caches);
-    const std::vector<const void*> places = buffers_of(caches);
+    for (int64_t i = 0; i < window; ++i) session.step({{row, i}});
+    const int64_t bytes = session.bytes();
+    EXPECT_GT(bytes, 0);
     for (int64_t i = 0; i < 10 * window; ++i) {
-      model->step(at::full({1}, i % 40, at::kLong), caches);
-      ASSERT_EQ(bytes_of(caches), bytes) << name << " after " << i;
-      ASSERT_EQ(buffers_of(caches), places) << name << " after " << i;
+      session.step({{row, i % 40}});
+      ASSERT_EQ(session.bytes(), bytes) << name << " after " << i;
     }
   }
 }
@@ -336,7 +309,8 @@ TEST(WritingMemory, OfAStateIsTheSameAfterAnyNumberOfWindows) {
   for (const auto& [name, config] : writing_models()) {
     if (config.time.kind == "none") continue;  // sees everything: that must grow
     const TinyModel tiny(ModelConfig{config});
-    Writer writer(std::dynamic_pointer_cast<LanguageModel>(tiny.network));
+    Generator writer(std::make_shared<CompiledLanguageModel>(
+        std::dynamic_pointer_cast<LanguageModel>(tiny.network), kernels::PackedFormat::fp32));
     Sampler sampler{SamplerOptions()};
     for (int64_t i = 0; i < 5 * config.time.window + 1; ++i) writer.write(sampler, kStart);
     const auto network_bytes = [&] { return writer.state().without("recent").bytes(); };

@@ -1,6 +1,6 @@
 // From logits to tokens: each option against a direct computation of the probabilities, the draw a
 // function of seed and number alone.
-#include "rondo/decode/sampler.h"
+#include "rondo/infer/sampler.h"
 
 #include <gtest/gtest.h>
 

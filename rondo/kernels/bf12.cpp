@@ -1,5 +1,5 @@
 // Packing bf16 into twelve bits.
-#include "rondo/kernels/short_bf16.h"
+#include "rondo/kernels/bf12.h"
 
 #include <algorithm>
 
@@ -28,7 +28,7 @@ uint32_t shortened(uint32_t half, uint32_t largest) {
 
 // The dots of three halves, at bits 14-11 of each.
 struct Dots {
-  uint32_t of[kShortWords];
+  uint32_t of[kBf12Words];
 };
 Dots dots(uint32_t number) {
   return {{(number & 0x0780U) << 4U, (number & 0x0078U) << 8U,
@@ -37,16 +37,16 @@ Dots dots(uint32_t number) {
 
 }  // namespace
 
-float short_scale(const float* row, int64_t count) {
+float bf12_scale(const float* row, int64_t count) {
   uint32_t largest = 0;
   for (int64_t i = 0; i < count; ++i) largest = std::max(largest, exponent_of(bf16_bits(row[i])));
   return bits_float(largest << 23U);
 }
 
-void pack_short(const float* numbers, float scale, uint32_t* words, int64_t step) {
+void pack_bf12(const float* numbers, float scale, uint32_t* words, int64_t step) {
   const uint32_t largest = float_bits(scale) >> 23U;
-  uint32_t halves[kShortColumns];
-  for (int64_t i = 0; i < kShortColumns; ++i) {
+  uint32_t halves[kBf12Columns];
+  for (int64_t i = 0; i < kBf12Columns; ++i) {
     const uint32_t half = bf16_bits(numbers[i]);
     // What stands for zeros should have no sign of its own, so that it does not add up.
     const uint32_t sign = half == 0 && i % 2 == 1 ? 0x8000U : 0U;
@@ -54,7 +54,7 @@ void pack_short(const float* numbers, float scale, uint32_t* words, int64_t step
   }
   const Dots upper = dots(halves[6]);
   const Dots lower = dots(halves[7]);
-  for (int64_t k = 0; k < kShortWords; ++k) {
+  for (int64_t k = 0; k < kBf12Words; ++k) {
     words[k * step] = (halves[2 * k] | upper.of[k]) << 16U | halves[2 * k + 1] | lower.of[k];
   }
 }

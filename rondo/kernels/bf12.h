@@ -16,22 +16,22 @@
 
 namespace rondo::kernels {
 
-constexpr int64_t kShortColumns = 8;
-constexpr int64_t kShortWords = 3;
+constexpr int64_t kBf12Columns = 8;
+constexpr int64_t kBf12Words = 3;
 
 // In an fp32, the bits that are kept, and those that are always set: exponents 112 to 127.
-constexpr uint32_t kShortKept = 0x87ff0000U;
-constexpr uint32_t kShortExponent = 0x38000000U;
+constexpr uint32_t kBf12Kept = 0x87ff0000U;
+constexpr uint32_t kBf12Exponent = 0x38000000U;
 // Of two halves, the parts of the seventh and eighth number when moved to their place.
-constexpr uint32_t kShortExponentPart = 0x07800780U;  // word 0 >> 4
-constexpr uint32_t kShortUpperPart = 0x00780078U;     // word 1 >> 8
-constexpr uint32_t kShortSignPart = 0x80008000U;      // word 2 << 1
-constexpr uint32_t kShortLowerPart = 0x00070007U;     // word 2 >> 11
+constexpr uint32_t kBf12ExponentPart = 0x07800780U;  // word 0 >> 4
+constexpr uint32_t kBf12UpperPart = 0x00780078U;     // word 1 >> 8
+constexpr uint32_t kBf12SignPart = 0x80008000U;      // word 2 << 1
+constexpr uint32_t kBf12LowerPart = 0x00070007U;     // word 2 >> 11
 
 // What a row's sums are to be multiplied by: 2^(exponent of its largest number); 0 if all are.
-float short_scale(const float* row, int64_t count);
+float bf12_scale(const float* row, int64_t count);
 
 // Eight numbers, rounded to bf16, of a row with that scale → words[0], words[step], words[2 step].
-void pack_short(const float* numbers, float scale, uint32_t* words, int64_t step);
+void pack_bf12(const float* numbers, float scale, uint32_t* words, int64_t step);
 
 }  // namespace rondo::kernels

@@ -22,6 +22,9 @@ struct OneQuery {
 };
 void attend_one(const OneQuery& query, float* scores /* scratch [count] */, float* out);
 
+// q · k_j of all keys alone.
+void score_keys(const OneQuery& query, float* scores /* [count] */);
+
 // The same over keys and values that stand anywhere.
 struct ScatteredQuery {
   const float* q = nullptr;            // [width]

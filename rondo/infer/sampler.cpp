@@ -1,5 +1,5 @@
 // Sampling.
-#include "rondo/decode/sampler.h"
+#include "rondo/infer/sampler.h"
 
 #include <algorithm>
 #include <cmath>

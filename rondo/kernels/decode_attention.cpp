@@ -1,5 +1,5 @@
 // Attention of one query, in fp32 and over bf16, compiled for each kind of CPU.
-#include "rondo/kernels/one_query.h"
+#include "rondo/kernels/decode_attention.h"
 
 #include <algorithm>
 #include <cmath>
@@ -10,7 +10,7 @@
 #undef HWY_DISABLED_TARGETS
 #define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128)
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "rondo/kernels/one_query.cpp"
+#define HWY_TARGET_INCLUDE "rondo/kernels/decode_attention.cpp"
 #include <hwy/foreach_target.h>  // includes this file again for every target but the last
 
 #include <hwy/highway.h>
@@ -101,11 +101,16 @@ HWY_INLINE void values_of(const Query& a, const float* p, int64_t c, float facto
 }
 
 template <class Query>
-HWY_INLINE void attend_query(const Query& a, float* scores, float* out) {
+HWY_INLINE void all_scores(const Query& a, float* scores) {
   constexpr int64_t kKeys = 4;
   int64_t j = 0;
   for (; j + kKeys <= a.count; j += kKeys) scores_of<kKeys>(a, j, scores);
   for (; j < a.count; ++j) scores_of<1>(a, j, scores);
+}
+
+template <class Query>
+HWY_INLINE void attend_query(const Query& a, float* scores, float* out) {
+  all_scores(a, scores);
   const float factor = exponentials(a.bias, a.scale, a.count, scores);
   constexpr int64_t kVectors = 4;
   int64_t c = 0;
@@ -115,11 +120,12 @@ HWY_INLINE void attend_query(const Query& a, float* scores, float* out) {
   for (; c + kLanes <= a.width; c += kLanes) values_of<1>(a, scores, c, factor, out);
   for (; c < a.width; ++c) {
     float value = 0.0F;
-    for (j = 0; j < a.count; ++j) value += scores[j] * value_of(a, j)[c];
+    for (int64_t j = 0; j < a.count; ++j) value += scores[j] * value_of(a, j)[c];
     out[c] = value * factor;
   }
 }
 
+void score_keys_of(const OneQuery& a, float* scores) { all_scores(a, scores); }
 void attend_exact(const OneQuery& a, float* scores, float* out) { attend_query(a, scores, out); }
 void attend_scattered(const ScatteredQuery& a, float* scores, float* out) {
   attend_query(a, scores, out);
@@ -187,9 +193,14 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace rondo::kernels {
 
+HWY_EXPORT(score_keys_of);
 HWY_EXPORT(attend_exact);
 HWY_EXPORT(attend_scattered);
 HWY_EXPORT(attend_rounded);
+
+void score_keys(const OneQuery& query, float* scores) {
+  HWY_DYNAMIC_DISPATCH(score_keys_of)(query, scores);
+}
 
 void attend_one(const OneQuery& query, float* scores, float* out) {
   HWY_DYNAMIC_DISPATCH(attend_exact)(query, scores, out);

@@ -1,0 +1,94 @@
+// Packing a language model, and its step.
+#include "rondo/infer/compiled_language_model.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+
+namespace rondo {
+
+CompiledLanguageModel::CompiledLanguageModel(std::shared_ptr<LanguageModel> model,
+                                             kernels::PackedFormat format)
+    : packer_(format), model_(std::move(model)) {
+  const at::NoGradGuard no_grad;
+  model_->eval();
+  stack_ = model_->stack().compile(packer_, model_->feedback_level());
+  norm_ = model_->output_norm().compile(packer_);
+  embedding_ = model_->embedding().detach().to(at::kFloat).contiguous();
+  head_.w = packer_.matrix(embedding_);
+}
+
+RowPast CompiledLanguageModel::open(State state) const {
+  const at::NoGradGuard no_grad;
+  const int64_t position = model_->begin(state, 1)[0].item<int64_t>();
+  return stack_.open(state, position);
+}
+
+State CompiledLanguageModel::save(const RowPast& past) const {
+  const at::NoGradGuard no_grad;
+  State state;
+  stack_.save(past, state);
+  state.set("position", at::full({1}, past.tokens_seen, at::kLong));
+  state.set("fresh", at::zeros({1}, at::kBool));
+  return state;
+}
+
+void CompiledLanguageModel::step(const StepRows& rows, const std::vector<int64_t>& tokens,
+                                 kernels::Team& team, Workspace& w) const {
+  const at::NoGradGuard no_grad;
+  const auto n = static_cast<int64_t>(rows.size());
+  const nn::Rows x = stack_.begin(rows, team.size(), w.stack);
+  for (int64_t r = 0; r < n; ++r) {
+    const float* from =
+        embedding_.data_ptr<float>() + tokens[static_cast<size_t>(r)] * stack_.width();
+    std::copy_n(from, stack_.width(), x[r]);
+  }
+  w.logits.resize(n, head_.w.out);
+  const float root = std::sqrt(static_cast<float>(head_.w.out));
+  const nn::Rows logits = w.logits.rows(n);
+  w.threads.allow(team.size());
+  const int members = w.threads.threads();
+  const auto before = std::chrono::steady_clock::now();
+  team.run(members, [&](int index) {
+    const kernels::Member member = {&team, index, members};
+    const nn::Rows y = stack_.forward(rows, w.stack, member);
+    const nn::Rows u = w.stack.spare(member, n);
+    norm_.forward(y, u);
+    head_.forward(u, logits, member);
+    const auto [first, last] = head_.columns(member);
+    for (int64_t r = 0; r < n; ++r) {
+      for (int64_t o = first; o < last; ++o) logits[r][o] /= root;
+    }
+  });
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - before;
+  w.threads.took(took.count());
+}
+
+bool CompiledLanguageModel::needs_torch(const StepRows& rows) const {
+  const int64_t window = config().time.window;
+  return std::any_of(rows.begin(), rows.end(),
+                     [&](const RowPast* row) { return (row->tokens_seen + 1) % window == 0; });
+}
+
+void CompiledLanguageModel::end_step(const StepRows& rows) const {
+  const at::NoGradGuard no_grad;
+  stack_.end(rows);
+}
+
+Tensor CompiledLanguageModel::read(const std::vector<int32_t>& tokens, State& state) const {
+  const at::NoGradGuard no_grad;
+  const int64_t segment = config().time.segment;
+  const auto total = static_cast<int64_t>(tokens.size());
+  Tensor logits;
+  for (int64_t done = 0; done < total;) {
+    const int64_t count = std::min(segment, total - done);
+    const Tensor piece = at::empty({1, count}, at::kLong);
+    std::copy_n(tokens.begin() + done, count, piece.data_ptr<int64_t>());
+    done += count;
+    const Tensor all = model_->forward_tokens(piece, state, Scope());  // [1, count, V]
+    if (done == total) logits = all[0][count - 1].to(at::kFloat).contiguous();
+  }
+  return logits;
+}
+
+}  // namespace rondo

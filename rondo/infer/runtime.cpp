@@ -1,0 +1,163 @@
+// Starting torch, taking turns, and the thread that torch runs on.
+#include "rondo/infer/runtime.h"
+
+#include <ATen/ATen.h>
+#include <ATen/Parallel.h>
+#include <fmt/format.h>
+#include <malloc.h>
+
+#include <algorithm>
+#include <climits>
+
+#include "rondo/base/error.h"
+#include "rondo/base/lost_mapping.h"
+#include "rondo/base/memory_limit.h"
+#include "rondo/nn/allocator.h"
+
+namespace rondo {
+namespace {
+
+// libgomp ends the process where it cannot start a thread: whether all can be had is tried first.
+void require_threads(int64_t count) {
+  std::mutex mutex;
+  std::unique_lock<std::mutex> held(mutex);  // so that all of them are there at once
+  std::vector<std::thread> started;
+  std::string failure;
+  try {
+    started.reserve(static_cast<size_t>(count));
+    for (int64_t i = 1; i < count; ++i) {
+      started.emplace_back([&mutex] { const std::lock_guard<std::mutex> wait(mutex); });
+    }
+  } catch (const std::exception& error) {
+    failure = error.what();
+  }
+  held.unlock();
+  for (std::thread& thread : started) thread.join();
+  if (failure.empty()) return;
+  throw Error(ExitCode::failure,
+              fmt::format("cannot start {} threads, only {}: {}{}", count, started.size() + 1,
+                          failure, named_limits()),
+              "use fewer threads, or raise the limit (ulimit -u, ulimit -v)");
+}
+
+// Makes OpenBLAS map the buffers of its threads now, while there is room for them.
+void take_blas_buffers() {
+  constexpr int64_t kSide = 256;  // enough for it to use all threads
+  const at::Tensor ones = at::ones({kSide, kSide});
+  at::mm(ones, ones);
+}
+
+// Beside tensors, which have an allocator of their own, scratch memory of libtorch's operations
+// comes and goes every step: its pages are not handed back to the system each time either. Under
+// ulimit -v or -d nothing is kept that is not needed.
+void keep_freed_pages() {
+#if defined(__GLIBC__)
+  if (!named_limits().empty()) return;
+  mallopt(M_MMAP_THRESHOLD, 1 << 30);
+  mallopt(M_TRIM_THRESHOLD, INT_MAX);
+  mallopt(M_TOP_PAD, 64 << 20);
+#endif
+}
+
+Runtime*& started() {
+  static Runtime* runtime = nullptr;
+  return runtime;
+}
+
+std::mutex& start_mutex() {
+  static std::mutex mutex;
+  return mutex;
+}
+
+}  // namespace
+
+Runtime& Runtime::start(const RuntimeOptions& options) {
+  const std::lock_guard<std::mutex> lock(start_mutex());
+  keep_freed_pages();
+  report_lost_mappings();
+  check_threads(options.threads, "--threads");
+  const int64_t threads = options.threads > 0
+                              ? options.threads
+                              : std::max<int64_t>(1, threads_with_room(usable_cores()));
+  require_engine_room(threads);
+  require_threads(threads);
+  at::set_num_threads(static_cast<int>(threads));
+  if (!named_limits().empty()) take_blas_buffers();
+  nn::install_allocator();
+  nn::use_kernels(options.kernels);
+  static std::unique_ptr<Runtime> runtime(new Runtime());
+  runtime->use_threads(static_cast<int>(threads));
+  started() = runtime.get();
+  return *runtime;
+}
+
+Runtime& Runtime::get() {
+  {
+    const std::lock_guard<std::mutex> lock(start_mutex());
+    if (started() != nullptr) return *started();
+  }
+  return start({});
+}
+
+Runtime::Runtime() = default;
+
+Runtime::~Runtime() {
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    closing_ = true;
+  }
+  changed_.notify_all();
+  if (worker_.joinable()) worker_.join();
+}
+
+void Runtime::use_threads(int threads) {
+  if (threads == threads_ && team_ != nullptr) return;
+  threads_ = threads;
+  team_ = std::make_unique<kernels::Team>(threads);
+  if (worker_.joinable()) run_on_worker([threads] { at::set_num_threads(threads); });
+}
+
+Runtime::Turn::Turn(Runtime& runtime) : runtime_(runtime) {
+  std::unique_lock<std::mutex> lock(runtime_.mutex_);
+  const uint64_t ticket = runtime_.next_ticket_++;
+  runtime_.changed_.wait(lock, [&] { return runtime_.served_ == ticket; });
+}
+
+Runtime::Turn::~Turn() {
+  {
+    const std::lock_guard<std::mutex> lock(runtime_.mutex_);
+    ++runtime_.served_;
+  }
+  runtime_.changed_.notify_all();
+}
+
+void Runtime::run_on_worker(const std::function<void()>& work) {
+  std::unique_lock<std::mutex> lock(mutex_);
+  if (!worker_.joinable()) worker_ = std::thread([this] { serve(); });
+  work_ = &work;
+  changed_.notify_all();
+  changed_.wait(lock, [&] { return work_ == nullptr; });
+  if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
+}
+
+void Runtime::serve() {
+  at::set_num_threads(threads_);
+  std::unique_lock<std::mutex> lock(mutex_);
+  for (;;) {
+    changed_.wait(lock, [&] { return work_ != nullptr || closing_; });
+    if (closing_) return;
+    lock.unlock();
+    std::exception_ptr failure;
+    try {
+      (*work_)();
+    } catch (...) {
+      failure = std::current_exception();
+    }
+    lock.lock();
+    failure_ = failure;
+    work_ = nullptr;
+    changed_.notify_all();
+  }
+}
+
+}  // namespace rondo

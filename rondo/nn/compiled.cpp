@@ -1,0 +1,72 @@
+// Rows through compiled parts.
+#include "rondo/nn/compiled.h"
+
+#include <algorithm>
+
+#include "rondo/kernels/packed_rows.h"
+
+namespace rondo::nn {
+
+void RowBuffer::resize(int64_t rows, int64_t width) {
+  stride_ = std::max(stride_, kernels::round_up(width, kernels::kPanel));
+  const auto count = static_cast<size_t>(rows * stride_);
+  if (data_.size() < count) data_.resize(count);
+}
+
+std::pair<int64_t, int64_t> CompiledLinear::columns(const kernels::Member& member) const {
+  const auto [first, last] = member.share(w.panels());
+  return {first * kernels::kPanel, std::min(last * kernels::kPanel, w.out)};
+}
+
+void CompiledLinear::forward(const Rows& x, const Rows& y, const kernels::Member& member) const {
+  const auto [first, last] = member.share(w.panels());
+  if (x.count > 1) {
+    return kernels::packed_rows(w, {x.data, x.count, x.stride}, bias, first, last,
+                                {y.data, y.stride});
+  }
+  kernels::matvec(w, x.data, first, last, y.data);
+  if (bias == nullptr) return;
+  const auto [begin, end] = columns(member);
+  for (int64_t o = begin; o < end; ++o) y.data[o] += bias[o];
+}
+
+void CompiledNorm::forward(const Rows& x, const Rows& y) const {
+  for (int64_t r = 0; r < x.count; ++r) {
+    kernels::norm_one(x[r], weight, bias, epsilon, width, y[r]);
+  }
+}
+
+void CompiledLowRank::forward(const Rows& x, const Rows& low, const Rows& y) const {
+  const kernels::Member alone;
+  if (down.out == 0) return CompiledLinear{up, nullptr}.forward(x, y, alone);
+  CompiledLinear{down, nullptr}.forward(x, low, alone);
+  CompiledLinear{up, nullptr}.forward(low, y, alone);
+}
+
+void CompiledFeedForward::hidden(const Rows& u, const Rows& inner, const Rows& h,
+                                 const kernels::Member& member) const {
+  up.forward(u, h, member);
+  const auto [begin, end] = up.columns(member);
+  for (int64_t r = 0; r < u.count; ++r) {
+    for (int64_t o = begin; o < end && inner.count > 0; ++o) h[r][o] += inner[r][o];
+    if (activation == Activation::gelu) {
+      kernels::gelu_one(h[r] + begin, end - begin);
+    } else {
+      kernels::relu_one(h[r] + begin, end - begin);
+    }
+  }
+}
+
+kernels::PackedMatrix WeightPacker::matrix(const Tensor& w) {
+  if (!w.defined()) return {};
+  const Tensor rows = w.detach().to(at::kFloat).contiguous();  // [out, in]
+  return kernels::pack(rows.data_ptr<float>(), rows.size(0), rows.size(1), format_, arena_);
+}
+
+const float* WeightPacker::vector(const Tensor& v) {
+  if (!v.defined()) return nullptr;
+  kept_.push_back(v.detach().to(at::kFloat).contiguous());
+  return kept_.back().data_ptr<float>();
+}
+
+}  // namespace rondo::nn

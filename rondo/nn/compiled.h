@@ -1,0 +1,94 @@
+// Parts with weights as inference runs them, one token of each of a few rows at a time: weights
+// packed once, rows of plain memory, no torch operations. Every part of nn/layers.h compiles itself
+// into one of these. They are immutable and may be read by any number of threads; the WeightPacker
+// that made them owns their memory and must outlive them.
+//
+// Work on rows is done by the members of a team together (kernels::Member). What weighs, products
+// with weights, is shared out by columns; what is cheap each member does for itself. A row has the
+// same bits whatever the number of rows and members.
+#pragma once
+
+#include "rondo/kernels/packed.h"
+#include "rondo/kernels/team.h"
+#include "rondo/nn/ops.h"
+
+namespace rondo::nn {
+
+// Rows in memory of somebody else's.
+struct Rows {
+  float* data = nullptr;
+  int64_t count = 0;
+  int64_t stride = 0;
+  float* operator[](int64_t row) const { return data + row * stride; }
+};
+
+// Memory of rows, filled up with zeros to whole panels as products want it.
+class RowBuffer {
+ public:
+  // Keeps what it has where that is enough.
+  void resize(int64_t rows, int64_t width);
+  Rows rows(int64_t count) { return {data_.data(), count, stride_}; }
+
+ private:
+  std::vector<float> data_;
+  int64_t stride_ = 0;
+};
+
+// y = x Wᵀ + b.
+struct CompiledLinear {
+  kernels::PackedMatrix w;  // out 0: there is none
+  const float* bias = nullptr;
+
+  bool there() const { return w.out > 0; }
+  // The member's columns [first, last).
+  std::pair<int64_t, int64_t> columns(const kernels::Member& member) const;
+  void forward(const Rows& x, const Rows& y, const kernels::Member& member) const;
+};
+
+struct CompiledNorm {
+  const float* weight = nullptr;
+  const float* bias = nullptr;  // null: RMS norm
+  float epsilon = 0.0F;
+  int64_t width = 0;
+
+  void forward(const Rows& x, const Rows& y) const;
+};
+
+// g(x) = up · (down · x); a full matrix has no `down`.
+struct CompiledLowRank {
+  kernels::PackedMatrix down, up;
+
+  bool there() const { return up.out > 0; }
+  // All of it; `low`: scratch of `rank` numbers a row.
+  void forward(const Rows& x, const Rows& low, const Rows& y) const;
+  int64_t rank() const { return down.out; }
+};
+
+struct CompiledFeedForward {
+  CompiledLinear up, down;
+  Activation activation = Activation::relu;
+
+  // The member's columns of act(up · u + inner); `inner` has no rows where nothing joins.
+  void hidden(const Rows& u, const Rows& inner, const Rows& h, const kernels::Member& member) const;
+};
+
+// Packs weights and owns the memory.
+class WeightPacker {
+ public:
+  explicit WeightPacker(kernels::PackedFormat format) : format_(format) {}
+  WeightPacker(const WeightPacker&) = delete;
+  WeightPacker& operator=(const WeightPacker&) = delete;
+
+  kernels::PackedMatrix matrix(const Tensor& w);  // [out, in]; undefined: none
+  const float* vector(const Tensor& v);           // undefined: null
+  kernels::PackedFormat format() const { return format_; }
+  // Of packed matrices: what one step reads.
+  size_t bytes() const { return arena_.bytes(); }
+
+ private:
+  kernels::PackedFormat format_;
+  kernels::PageArena arena_;
+  std::vector<Tensor> kept_;  // whose memory vector() showed
+};
+
+}  // namespace rondo::nn

@@ -1,0 +1,77 @@
+// Token mixing as decoding runs it: one new token of each of a few documents, which attend to what
+// their levels keep of the past. Each kind of TokenMixing compiles itself into one of these, beside
+// a cache in the layout it reads.
+//
+// A CompiledMixing is immutable and shared by all threads. A cache belongs to one document at one
+// level; attend() may run for several heads of it at once, everything else for one caller alone.
+#pragma once
+
+#include <memory>
+
+#include "rondo/nn/attention.h"
+#include "rondo/recurrence/state.h"
+
+namespace rondo {
+
+// Keys and values of recurrent states, as attention reads them.
+struct StateHeads {
+  const float* keys = nullptr;
+  const float* values = nullptr;
+  int64_t count = 0;
+  int64_t head_stride = 0;  // from one head to the next
+  int64_t stride = 0;       // from one state to the next
+};
+
+// What one level keeps of one document's past.
+class RowCache {
+ public:
+  RowCache() = default;
+  RowCache(const RowCache&) = default;
+  RowCache& operator=(const RowCache&) = delete;
+  virtual ~RowCache() = default;
+  virtual std::unique_ptr<RowCache> clone() const = 0;
+  // Recurrent states that levels without their own read too (feedback); null: there are none.
+  virtual const StateHeads* states() const { return nullptr; }
+  virtual int64_t bytes() const = 0;
+};
+
+// One head of one row, of the token at hand. The mixing may change q, k and v.
+struct HeadStep {
+  int64_t head = 0;
+  int64_t tokens_seen = 0;  // before this one
+  float* q = nullptr;       // [d]
+  float* k = nullptr;
+  float* v = nullptr;
+  float* state_q = nullptr;            // second queries; null where the mixing has none
+  const StateHeads* states = nullptr;  // what they read
+  float* out = nullptr;                // [d]
+  float* state_out = nullptr;
+  std::vector<float>* scratch = nullptr;  // of the thread
+};
+
+class CompiledMixing {
+ public:
+  virtual ~CompiledMixing() = default;
+
+  // The cache of a row that has seen `tokens_seen` tokens, from what `level` left in `state` (of
+  // one row; nothing: a new document). save() is its inverse.
+  virtual std::unique_ptr<RowCache> open(const State& state, int64_t level,
+                                         int64_t tokens_seen) const = 0;
+  virtual void save(const RowCache& cache, int64_t level, int64_t tokens_seen,
+                    State& state) const = 0;
+
+  // Before and after a token, when `tokens_seen` have been read.
+  virtual void begin_token(RowCache& /*cache*/, int64_t /*tokens_seen*/) const {}
+  virtual void attend(const HeadStep& step, RowCache& cache) const = 0;
+  virtual void end_token(RowCache& /*cache*/, int64_t /*tokens_seen*/) const {}
+
+  const nn::CompiledProjections& maps() const { return maps_; }
+  // Second queries, for recurrent states; there() says whether the mixing reads any.
+  const nn::CompiledLinear& state_query() const { return state_query_; }
+
+ protected:
+  nn::CompiledProjections maps_;
+  nn::CompiledLinear state_query_;
+};
+
+}  // namespace rondo

@@ -1,0 +1,107 @@
+// A stack as decoding runs it: what Stack::forward computes, for one new token of each of a few
+// documents, from packed weights that are read once for all of them. Made by Stack::compile, which
+// asks every part to compile itself.
+//
+// Immutable, and shared by any number of threads, each with a StepWorkspace of its own.
+#pragma once
+
+#include "rondo/recurrence/compiled_mixing.h"
+#include "rondo/recurrence/recursive.h"
+#include "rondo/recurrence/ring.h"
+#include "rondo/recurrence/universal.h"
+
+namespace rondo {
+
+// Where one document stands.
+struct RowPast {
+  int64_t tokens_seen = 0;
+  std::vector<std::unique_ptr<RowCache>> levels;
+
+  RowPast clone() const;
+  int64_t bytes() const;
+};
+
+struct CompiledLevel {
+  const CompiledMixing* mixing = nullptr;
+  nn::CompiledNorm mixing_norm;
+  CompiledJoin mixing_join;
+  const nn::CompiledFeedForward* feed_forward = nullptr;  // null: the level has none
+  nn::CompiledNorm feed_forward_norm;
+  CompiledJoin feed_forward_join;
+  const CompiledSignals* signals = nullptr;
+  const CompiledLoopProjection* projection = nullptr;
+  int64_t static_signal = 0;  // 1-based; 0: none
+};
+
+// Room for the activations of a step, made once and used again.
+class StepWorkspace {
+ public:
+  // What one member has of its own.
+  struct Own {
+    nn::RowBuffer x, u, low, signals[3], inputs[3];
+    std::vector<float> scratch;
+  };
+  // Rows of the stream's width for a member's own use after the last level.
+  nn::Rows spare(const kernels::Member& member, int64_t rows) {
+    return own_[static_cast<size_t>(member.index)].u.rows(rows);
+  }
+
+ private:
+  friend class CompiledStack;
+  nn::RowBuffer stream_, q_, k_, v_, state_q_, heads_, hidden_, y_;
+  std::vector<double> position_parts_;  // [rows, D]
+  std::vector<Own> own_;
+  int64_t rows_ = 0;
+  int members_ = 0;
+};
+
+// The documents whose next token is read, together.
+using StepRows = std::vector<RowPast*>;
+
+class CompiledStack {
+ public:
+  int64_t width() const { return width_; }
+  int64_t size() const { return static_cast<int64_t>(levels_.size()); }
+
+  RowPast open(const State& state, int64_t tokens_seen) const;
+  void save(const RowPast& past, State& state) const;
+
+  // Makes room and opens the caches for one more token; returns the rows [n, D] that the caller
+  // fills with embeddings.
+  nn::Rows begin(const StepRows& rows, int members, StepWorkspace& workspace) const;
+  // All levels; every member calls this. Returns the stream after the last level, which all members
+  // may read.
+  nn::Rows forward(const StepRows& rows, StepWorkspace& workspace,
+                   const kernels::Member& member) const;
+  // Moves the documents on by the token just read.
+  void end(const StepRows& rows) const;
+
+ private:
+  friend class Stack;
+  struct Step;
+
+  void add_static_signal(const CompiledLevel& level, Step& step) const;
+  void mix(const CompiledLevel& level, size_t number, Step& step) const;
+  void project(const CompiledLevel& level, const nn::Rows& u, Step& step) const;
+  void attend(const CompiledMixing& mixing, size_t number, Step& step) const;
+  void feed(const CompiledLevel& level, Step& step) const;
+  void play_projection(const CompiledLoopProjection& projection, Step& step) const;
+  // stream = join(x, w · input), normalised where that is its place; x is that afterwards.
+  void join(const nn::CompiledLinear& w, const nn::Rows& input, CompiledJoin how,
+            const nn::CompiledNorm* norm_after, Step& step) const;
+
+  bool post_norm_ = false;
+  int64_t width_ = 0;
+  int64_t inner_ = 0;   // widest heads · head_width
+  int64_t hidden_ = 0;  // widest feed-forward
+  int64_t rank_ = 0;
+  int64_t feedback_level_ = -1;  // whose states all levels read; -1: each its own
+  std::vector<std::shared_ptr<const CompiledMixing>> mixings_;
+  std::vector<std::unique_ptr<nn::CompiledFeedForward>> feed_forwards_;
+  std::vector<std::unique_ptr<CompiledSignals>> signals_;
+  std::vector<std::unique_ptr<CompiledLoopProjection>> projections_;
+  CompiledStaticSignal static_signal_;
+  std::vector<CompiledLevel> levels_;
+};
+
+}  // namespace rondo

@@ -1,8 +1,10 @@
 // The command `rondo`: reads the command line, runs one verb, turns errors into one message and the
 // right exit code.
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <atomic>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
@@ -240,9 +242,11 @@ int run_and_report(int argc, char** argv) {
 }
 
 // Where nothing can catch, as within a parallel region of a kernel that finds no memory: the same
-// message and exit code.
+// message and exit code. Several threads may get here at once; the first speaks for all.
 [[noreturn]] void report_uncaught() {
   if (!std::current_exception()) std::abort();
+  static std::atomic_flag reported = ATOMIC_FLAG_INIT;
+  while (reported.test_and_set()) pause();
   std::_Exit(report_exception());
 }
 

@@ -2,6 +2,7 @@
 #
 #   base_tests     tests/{base,data,image,metrics,config,tables}  no torch, one ctest entry per case
 #   cli_tests      tests/{cli,faults}/*_test.cpp                  no torch, runs the built program (RONDO_BINARY)
+#   faults_preload tests/faults/preload.cpp                       no torch, preloaded by some of cli_tests
 #   faults_short   tests/faults/run                               Python: kills, mutated files and full disks, in short
 #   engine_tests   tests/<other folder of rondo>/*_test.cpp       torch, tests/support/*.cpp compiled in; as shards,
 #                                                                 for starting a process with torch costs half a second
@@ -45,8 +46,16 @@ function(rondo_add_cli_tests)
   if(sources AND TARGET rondo)
     rondo_test_program(cli_tests SOURCES ${sources} LIBRARIES rondo_base)
     rondo_in_batches(cli_tests)
-    target_compile_definitions(cli_tests PRIVATE RONDO_BINARY="$<TARGET_FILE:rondo>")
-    add_dependencies(cli_tests rondo ${RONDO_EXAMPLE_TARGETS})  # examples are run by tests too
+    add_library(faults_preload MODULE tests/faults/preload.cpp)
+    rondo_own_code(faults_preload)
+    target_compile_options(faults_preload PRIVATE -Wno-unknown-pragmas -fno-sanitize=all)
+    if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")  # as our kernels have it (dependencies.cmake)
+      target_compile_options(faults_preload PRIVATE -fopenmp)
+      target_link_options(faults_preload PRIVATE -fopenmp)
+    endif()
+    target_compile_definitions(cli_tests PRIVATE RONDO_BINARY="$<TARGET_FILE:rondo>"
+                                                 RONDO_FAULTS_PRELOAD="$<TARGET_FILE:faults_preload>")
+    add_dependencies(cli_tests rondo faults_preload ${RONDO_EXAMPLE_TARGETS})  # examples are run by tests too
     rondo_discover_tests(cli_tests)
     if(RONDO_PYTHON)
       add_test(NAME faults_short COMMAND ${RONDO_PYTHON} ${PROJECT_SOURCE_DIR}/tests/faults/run --binary $<TARGET_FILE:rondo>)

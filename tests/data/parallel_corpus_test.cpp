@@ -177,6 +177,23 @@ TEST_F(ParallelCorpusTest, NothingLeftIsAnError) {
   EXPECT_EQ(std::distance(fs::directory_iterator(options_.cache_folder), {}), 0) << "leftovers";
 }
 
+// As a model of somebody else's making may: what it does not know, it drops.
+class DroppingTokenizer : public testing::WideTokenizer {
+ public:
+  std::vector<int32_t> encode(std::string_view text) const override {
+    return text == "unknown" ? std::vector<int32_t>() : WideTokenizer::encode(text);
+  }
+};
+
+TEST_F(ParallelCorpusTest, SentencesOfNoTokensAreEmpty) {
+  put("a\nunknown\nc\n", "1\n2\nunknown\n");
+  const DroppingTokenizer dropping;
+  const ParallelCorpus corpus = ParallelCorpus::open(options_, dropping, dropping);
+  EXPECT_EQ(corpus.counts().empty, 2);
+  ASSERT_EQ(corpus.count(), 1);
+  EXPECT_EQ(corpus.line(0), 1);
+}
+
 TEST_F(ParallelCorpusTest, ErrorsOfThreadsComeOut) {
   std::string text;
   for (int i = 0; i < 500; ++i) {

@@ -93,6 +93,33 @@ TEST(LimitsOfConfiguration, Levels) {
                  "model.time.window");
 }
 
+// An encoder-decoder on `files`, which are SOURCE,TARGET or a .tsv.
+Arguments translation(const TempDir& folder, const std::string& files, const Arguments& more = {}) {
+  spill(folder.file("pairs.toml"),
+        "[model]\nkind = \"encoder-decoder\"\nsource_vocabulary = 260\ntarget_vocabulary = 260\n"
+        "padding = 256\nwidth = 2\nhidden = 1\nheads = 1\n[model.depth]\nlevels = 1\n"
+        "[data]\ntokenizer = \"bytes\"\n[train]\nsteps = 1\nbatch = 2\nthreads = 1\n");
+  Arguments words = {"train",   folder.file("pairs.toml"), "-o",    folder.file("run"),
+                     "--cache", folder.file("cache"),      "--set", "data.train=" + files};
+  words.insert(words.end(), more.begin(), more.end());
+  return words;
+}
+
+// What could never be saved is not begun.
+TEST(LimitsOfConfiguration, CheckpointsOfTooManyTensors) {
+  const TempDir folder;
+  spill(folder.file("few"), "a\nb\n");
+  const std::string few = folder.file("few") + "," + folder.file("few");
+  rondo_ok(translation(folder, few));
+  fs::remove_all(folder.file("run"));
+  const Result result = rondo(translation(folder, few, {"--set", "model.depth.levels=4000"}));
+  expect_refusal(result, ExitCode::bad_input,
+                 "the network has 104,004 weight tensors: expected at most 100,000, so that a "
+                 "checkpoint fits into one file");
+  EXPECT_TRUE(contains(result.err, "choose fewer levels (model.depth.levels)")) << result.err;
+  EXPECT_FALSE(fs::exists(folder.file("run")));
+}
+
 TEST(LimitsOfConfiguration, Threads) {
   const Trainee t;
   expect_refusal(rondo(t.command("run", {"--set", "train.threads=4096"})), ExitCode::bad_input,
@@ -219,6 +246,23 @@ TEST_F(LimitsOfFiles, CompressedTextsThatExpandWithoutEnd) {
     expect_cheap_refusal(rondo({"score", path, path}), refused, t.usual, size);
   }
   EXPECT_FALSE(fs::exists(t.file("run")));
+}
+
+// On either side, or in a .tsv; as one line or as millions.
+TEST_F(LimitsOfFiles, CompressedParallelTextsThatExpandWithoutEnd) {
+  const std::string few = put("few", "a\nb\n");
+  const Result usual_pairs = rondo_ok(translation(folder_, few + "," + few));
+  fs::remove_all(folder_.file("run"));
+  const std::string line = put("line.gz", bomb(gzip, ' ', 200));
+  const std::string lines = put("lines.zst", bomb(zstd, '\n', 200));
+  const std::string table = put("table.tsv.gz", bomb(gzip, '\t', 200));
+  for (const std::string& files : {line + "," + few, few + "," + lines, table}) {
+    SCOPED_TRACE(files);
+    expect_cheap_refusal(rondo(translation(folder_, files)),
+                         "expands to more than 200 times its size", usual_pairs,
+                         static_cast<int64_t>(fs::file_size(line)));
+  }
+  EXPECT_FALSE(fs::exists(folder_.file("run")));
 }
 
 TEST_F(LimitsOfFiles, CompressedImagesThatExpandWithoutEnd) {

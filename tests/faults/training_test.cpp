@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "tests/cli/training.h"
+#include "tests/faults/preload.h"
 #include "tests/support/event_file.h"
 
 namespace rondo::testing {
@@ -12,7 +13,9 @@ namespace {
 // Every file of a run but the lock, with its bytes.
 std::map<std::string, std::string> contents_of(const std::string& run) {
   std::map<std::string, std::string> files;
-  for (const auto& entry : std::filesystem::recursive_directory_iterator(run)) {
+  using Options = std::filesystem::directory_options;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(
+           run, Options::skip_permission_denied)) {  // of folders, if we are not root
     std::error_code loop;
     if (entry.is_regular_file(loop)) files[entry.path()] = slurp(entry.path());
   }
@@ -22,11 +25,12 @@ std::map<std::string, std::string> contents_of(const std::string& run) {
 
 // The same command is refused with `code` and every one of `parts`, and leaves all as it was; also
 // with another key than before, which config.toml must not show.
-void expect_run_untouched(const Trainee& t, ExitCode code, const std::vector<std::string>& parts) {
+void expect_run_untouched(const Trainee& t, ExitCode code, const std::vector<std::string>& parts,
+                          const std::function<Result(const Arguments&)>& run = rondo) {
   const auto before = contents_of(t.file("run"));
   ASSERT_GE(before.size(), 3u);
   for (const char* steps : {"train.steps=6", "train.steps=8"}) {
-    const Result result = rondo(t.command("run", {"--set", steps}));
+    const Result result = run(t.command("run", {"--set", steps}));
     for (const std::string& part : parts) expect_refusal(result, code, part);
     EXPECT_TRUE(contents_of(t.file("run")) == before) << result.err;
   }
@@ -73,6 +77,49 @@ TEST(UnusableCheckpoints, ThatCannotBeReadAreNoDamage) {
   expect_run_untouched(t, ExitCode::io, {"cannot read a checkpoint", newest + ": cannot open"});
   std::filesystem::remove(newest);
   spill(newest, whole);
+  EXPECT_TRUE(contains(t.train("run").err, "continuing from step 6"));
+}
+
+// The command without root's right to read everything.
+Result without_privileges(const Arguments& arguments) {
+  if (geteuid() != 0) return rondo(arguments);
+  Arguments words = {"--bounding-set", "-dac_override,-dac_read_search", RONDO_BINARY};
+  words.insert(words.end(), arguments.begin(), arguments.end());
+  return run_program("/usr/bin/setpriv", words);
+}
+
+TEST(UnusableCheckpoints, ThatMayNotBeReadAreNamedEach) {
+  const Trainee t;
+  short_run(t);
+  const std::vector<std::string> files = t.checkpoints("run");
+  ASSERT_EQ(files.size(), 2u);
+  using std::filesystem::perms;
+  for (const std::string& file : files) std::filesystem::permissions(file, perms::none);
+  const std::string denied = ": cannot open for reading: Permission denied";
+  expect_run_untouched(t, ExitCode::io,
+                       {"cannot read a checkpoint; nothing was changed", files[0] + denied,
+                        files[1] + denied, "make the files readable"},
+                       without_privileges);
+  std::filesystem::permissions(t.file("run/checkpoints"), perms::none);
+  expect_run_untouched(t, ExitCode::io,
+                       {t.file("run/checkpoints") + ": cannot read the folder: Permission denied"},
+                       without_privileges);
+  std::filesystem::permissions(t.file("run/checkpoints"), perms::owner_all);
+  for (const std::string& file : files) std::filesystem::permissions(file, perms::owner_all);
+  EXPECT_TRUE(contains(t.train("run").err, "continuing from step 6"));
+}
+
+TEST(UnusableCheckpoints, ThatCannotBeMappedAreNoDamage) {
+  const Trainee t;
+  short_run(t);
+  const std::string newest = t.checkpoints("run").back();
+  const auto without_memory = [&](const Arguments& words) {
+    return rondo_with_fault("no_memory", newest, words);
+  };
+  expect_run_untouched(t, ExitCode::io,
+                       {"cannot read a checkpoint; nothing was changed",
+                        newest + ": cannot map into memory: Cannot allocate memory"},
+                       without_memory);
   EXPECT_TRUE(contains(t.train("run").err, "continuing from step 6"));
 }
 

@@ -1,0 +1,17 @@
+// Running the command with tests/faults/preload.cpp, which says what can be injected.
+#pragma once
+
+#include "tests/cli/process.h"
+
+namespace rondo::testing {
+
+// The command, which meets `fault` when it maps a file with `file` in its path.
+inline Result rondo_with_fault(const std::string& fault, const std::string& file,
+                               const Arguments& arguments) {
+  Arguments words = {"LD_PRELOAD=" RONDO_FAULTS_PRELOAD, "RONDO_FAULT=" + fault,
+                     "RONDO_FAULT_FILE=" + file, RONDO_BINARY};
+  words.insert(words.end(), arguments.begin(), arguments.end());
+  return run_program("/usr/bin/env", words);
+}
+
+}  // namespace rondo::testing

@@ -173,6 +173,10 @@ class ParallelBuilder {
     RawPair pair;
     while (block_.size() < kBlockPairs && bytes < kBlockTextBytes &&
            reader.next(pair.source, pair.target)) {
+      if (pair.source.empty() || pair.target.empty()) {  // millions of them cost nothing more
+        ++counts_.empty;
+        continue;
+      }
       bytes += pair.source.size() + pair.target.size();
       pair.line = reader.line();
       pair.over_long = reader.over_long();

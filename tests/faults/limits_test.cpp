@@ -256,7 +256,8 @@ TEST_F(LimitsOfFiles, CompressedParallelTextsThatExpandWithoutEnd) {
   const std::string line = put("line.gz", bomb(gzip, ' ', 200));
   const std::string lines = put("lines.zst", bomb(zstd, '\n', 200));
   const std::string table = put("table.tsv.gz", bomb(gzip, '\t', 200));
-  for (const std::string& files : {line + "," + few, few + "," + lines, table}) {
+  for (const std::string& files :
+       {line + "," + few, few + "," + lines, lines + "," + lines, table}) {
     SCOPED_TRACE(files);
     expect_cheap_refusal(rondo(translation(folder_, files)),
                          "expands to more than 200 times its size", usual_pairs,

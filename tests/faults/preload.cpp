@@ -32,14 +32,15 @@ bool is_marked(int file) {
   return path.find(marked) != std::string_view::npos;
 }
 
+[[noreturn]] void throw_fault(bool memory) {
+  if (memory) throw std::bad_alloc();
+  throw std::logic_error("a bug\nframe #0: of no interest");
+}
+
 // In every thread of the region at once; without OpenMP (clang builds) in the calling one.
-[[noreturn]] void throw_in_parallel(bool memory) noexcept {
+void throw_in_parallel(bool memory) noexcept {
 #pragma omp parallel num_threads(4)
-  {
-    if (memory) throw std::bad_alloc();
-    throw std::logic_error("a bug\nframe #0: of no interest");
-  }
-  std::abort();
+  throw_fault(memory);
 }
 
 }  // namespace

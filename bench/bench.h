@@ -1,74 +1,130 @@
-// What the benchmarks of kernels share: the same work by our fused kernels and by the plain
-// operations they replace.
-//
-//   ninja -C build/release rondo_bench
-//   build/release/rondo_bench --benchmark_filter=^norm --benchmark_enable_random_interleaving=true
-//
-// Names: group/shape/.../kernels. On a busy machine compare the medians of
-// --benchmark_repetitions.
+// What `rondo bench` measures. A case is a name and a function that returns a result; most are
+// races: contestants that take turns (rondo/study/measure.h), limits of the machine as canaries,
+// and claims about them, each the ratio of two rates.
 #pragma once
 
-#include <benchmark/benchmark.h>
-#include <torch/csrc/autograd/autograd.h>
+#include <memory>
 
-#include <functional>
-#include <string>
-#include <thread>
+#include "bench/limits.h"
+#include "bench/peer.h"
 
-#include "rondo/nn/kernel_choice.h"
-#include "rondo/nn/precision.h"
+namespace rondo {
 
-namespace rondo::bench {
-
-using Work = std::function<void()>;
-// Makes the data and returns what is to be timed.
-using Setup = std::function<Work()>;
-
-inline void compare(const std::string& name, const Setup& setup) {
-  for (const nn::Kernels kernels : {nn::Kernels::reference, nn::Kernels::fused}) {
-    const char* which = kernels == nn::Kernels::fused ? "/fused" : "/reference";
-    const auto run = [kernels, setup](benchmark::State& state) {
-      at::set_num_threads(static_cast<int>(std::thread::hardware_concurrency()));
-      nn::use_kernels(kernels);
-      const Work work = setup();
-      for (auto _ : state) work();
-      nn::use_kernels(nn::Kernels::fused);
-    };
-    benchmark::RegisterBenchmark((name + which).c_str(), run)
-        ->Unit(benchmark::kMicrosecond)
-        ->UseRealTime();
-  }
-}
-
-// `forward` alone, and with the gradients of `leaves`, in fp32 and in mixed precision.
-struct Differentiable {
-  std::vector<Tensor> leaves;
-  std::function<Tensor()> forward;
+struct BenchOptions {
+  MeasureOptions measure;
+  bool peers = true;
+  PeerOptions peer;
 };
 
-inline void compare_passes(const std::string& name,
-                           const std::function<Differentiable(bool bf16)>& make) {
-  for (const bool bf16 : {false, true}) {
-    for (const bool backward : {false, true}) {
-      const std::string full =
-          name + (bf16 ? "/bf16" : "/fp32") + (backward ? "/both" : "/forward");
-      compare(full, [=]() -> Work {
-        const Differentiable it = make(bf16);
-        return [=] {
-          const nn::MixedPrecision mixed(bf16);
-          const at::AutoGradMode graph(backward);
-          const Tensor y = it.forward();
-          if (backward) torch::autograd::grad({y}, it.leaves, {at::ones_like(y)});
-        };
-      });
-    }
-  }
-}
+// What a contestant reached.
+struct BenchLine {
+  std::string name;
+  std::string unit;  // "tokens"
+  Spread per_second;
+  Spread seconds;  // of one execution
+  bool peer = false;
+};
 
-// Normal noise that may be differentiated; in mixed precision activations are bf16.
-inline Tensor leaf(const Shape& shape, at::ScalarType type = at::kFloat) {
-  return at::randn(shape).to(type).requires_grad_();
-}
-inline at::ScalarType activations(bool bf16) { return bf16 ? at::kBFloat16 : at::kFloat; }
+// A claim and what became of it.
+struct BenchClaim {
+  std::string what;  // "train bf16 / PyTorch fp32, times as fast"
+  Spread value;
+  double bound = 0;  // 0: none, reported only
+  bool at_least = true;
+  bool conclusive = true;
 
-}  // namespace rondo::bench
+  bool met() const { return at_least ? value.median >= bound : value.median <= bound; }
+};
+
+struct BenchResult {
+  std::string name;
+  std::vector<BenchLine> lines;
+  std::vector<BenchClaim> claims;
+  std::vector<BenchLine> canaries;  // limits, in their own units
+  double canary_moved = 0;
+  bool conclusive = true;
+  std::string verdict;             // of the measurement
+  std::vector<std::string> notes;  // "python3-torch is not installed: no ratios"
+};
+
+struct BenchCase {
+  std::string name;
+  std::string about;
+  bool quick = false;  // part of the usual selection
+  std::function<BenchResult(const BenchOptions&)> run;
+  bool by_name = false;  // takes long: only when it is named, not with --all
+};
+
+// Every case, in the order of the report.
+const std::vector<BenchCase>& bench_cases();
+// Those called so. Error{usage} with the names there are.
+std::vector<BenchCase> find_bench_cases(const std::vector<std::string>& names);
+
+// Filled by the files of the tasks.
+void add_language_cases(std::vector<BenchCase>& cases);
+void add_recurrence_cases(std::vector<BenchCase>& cases);
+void add_step_time_cases(std::vector<BenchCase>& cases);
+void add_translation_cases(std::vector<BenchCase>& cases);
+void add_image_cases(std::vector<BenchCase>& cases);
+void add_memory_cases(std::vector<BenchCase>& cases);
+
+// In a process of its own: the most memory it took to do `what`, in bytes.
+int64_t bench_memory_of(const std::string& what);
+
+// One race.
+class Race {
+ public:
+  Race(std::string name, const BenchOptions& options);
+
+  // Work of ours; one execution does `units` of `unit`.
+  void ours(const std::string& name, double units, const std::string& unit,
+            std::function<void()> work);
+  // The same for work that times itself.
+  void ours(const std::string& name, double units, const std::string& unit, Timed run);
+  // A peer doing the same. `parameters`: how many its network must have, or it is another network
+  // and is left out; 0 = any. Without peers nothing happens, and claims about it are left out.
+  void peer(const std::string& name, double units, const std::string& unit,
+            const std::string& script, const std::vector<std::string>& arguments,
+            int64_t parameters = 0);
+  // A limit beside it. fp32 products and copying are always there.
+  void limit(const Limit& limit);
+
+  // `name` does `work` (of the limit's unit) in one execution: the share of the limit it reaches.
+  void share(const std::string& name, double work, const std::string& limit, double bound);
+  // Units per second of one over those of the other.
+  void faster(const std::string& name, const std::string& than, double bound);
+  // Seconds per unit of one over those of the other; 0 = report only.
+  void cost(const std::string& name, const std::string& over, double bound);
+
+  BenchResult run();
+
+ private:
+  struct Entry {
+    std::string name;
+    std::string unit;
+    double units = 0;
+    Timed run;
+    bool peer = false;
+  };
+  struct Claim {
+    std::string what;
+    std::string top, bottom;  // value = factor · seconds(bottom) / seconds(top)
+    double factor = 1;
+    double bound = 0;
+    bool at_least = true;
+  };
+  const Entry* find(const std::string& name) const;
+  const Limit* find_limit(const std::string& name) const;
+  void note(const std::string& text);
+  void fill(const Measurement& m, BenchResult& result) const;
+
+  std::string name_;
+  const BenchOptions& options_;
+  std::vector<Entry> entries_;
+  std::vector<Limit> limits_;
+  std::vector<Claim> claims_;
+  std::vector<std::string> notes_;
+  std::vector<std::shared_ptr<Peer>> peers_;
+};
+
+}  // namespace rondo

@@ -9,8 +9,8 @@
 #include "cli/verbs.h"
 #include "rondo/base/error.h"
 #include "rondo/base/text.h"
-#include "rondo/model/zoo.h"
-#include "rondo/train/config.h"
+#include "rondo/config/train_config.h"
+#include "rondo/config/zoo.h"
 
 namespace rondo::cli {
 namespace {

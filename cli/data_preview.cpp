@@ -5,9 +5,9 @@
 #include "rondo/base/error.h"
 #include "rondo/base/text.h"
 #include "rondo/config/paper_table.h"
+#include "rondo/config/train_config.h"
 #include "rondo/image/contact_sheet.h"
 #include "rondo/image/pipeline.h"
-#include "rondo/train/config.h"
 
 namespace rondo::cli {
 namespace {

@@ -6,8 +6,8 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/verbs.h"
-#include "rondo/model/zoo.h"
-#include "rondo/train/config_trained.h"
+#include "rondo/config/trained_files.h"
+#include "rondo/config/zoo.h"
 
 namespace rondo::cli {
 

@@ -1,12 +1,12 @@
 # Tests, fuzz targets, examples and benchmarks. A folder that does not exist yet adds nothing.
 #
-#   base_tests     tests/{base,data,image,metrics,config,tables}  no torch, one ctest entry per case
+#   base_tests     tests/<folder of rondo_base>/*_test.cpp        no torch, one ctest entry per case
 #   cli_tests      tests/{cli,faults}/*_test.cpp                  no torch, runs the built program (RONDO_BINARY)
 #   faults_preload tests/faults/preload.cpp                       no torch, preloaded by some of cli_tests
 #   faults_short   tests/faults/run                               Python: kills, mutated files and full disks, in short
-#   engine_tests   tests/<other folder of rondo>/*_test.cpp       torch, tests/support/*.cpp compiled in; as shards,
+#   engine_tests   tests/<other folder>/*_test.cpp                torch, tests/support/*.cpp compiled in; as shards,
 #                                                                 for starting a process with torch costs half a second
-#   rondo_bench    bench/*.cpp                                    torch, with Google Benchmark; only when asked for
+#   rondo_bench    bench/kernels/*.cpp                            torch, with Google Benchmark; only when asked for
 #   kernel_instructions  tests/instructions/kernels.cpp           no torch; run by tools/instructions.sh; g++ only
 #   <name>_fuzz    tests/fuzz/<name>_fuzz.cpp                     clang and RONDO_FUZZ only
 enable_testing()
@@ -32,8 +32,9 @@ function(rondo_discover_tests target)
 endfunction()
 
 function(rondo_add_base_tests)
-  file(GLOB sources CONFIGURE_DEPENDS tests/base/*_test.cpp tests/data/*_test.cpp tests/image/*_test.cpp
-       tests/config/*_test.cpp tests/metrics/*_test.cpp tests/report/*_test.cpp tests/tables/*_test.cpp)
+  rondo_folders(folders base)
+  list(TRANSFORM folders REPLACE "(.+)" "tests/\\1/*_test.cpp" OUTPUT_VARIABLE patterns)
+  file(GLOB sources CONFIGURE_DEPENDS ${patterns})
   if(sources)
     rondo_test_program(base_tests SOURCES ${sources} LIBRARIES rondo_base)
     rondo_in_batches(base_tests)
@@ -66,7 +67,9 @@ endfunction()
 
 function(rondo_add_engine_tests)
   file(GLOB sources CONFIGURE_DEPENDS tests/*/*_test.cpp)
-  list(FILTER sources EXCLUDE REGEX "/tests/(base|data|image|config|metrics|report|tables|cli|faults|fuzz|support|fixtures)/[^/]*$")
+  rondo_folders(folders base)
+  list(JOIN folders "|" folders)
+  list(FILTER sources EXCLUDE REGEX "/tests/(${folders}|cli|faults)/[^/]*$")
   if(NOT sources)
     return()
   endif()
@@ -122,7 +125,7 @@ function(rondo_add_instructions)
 endfunction()
 
 function(rondo_add_bench)
-  file(GLOB sources CONFIGURE_DEPENDS bench/*.cpp)
+  file(GLOB sources CONFIGURE_DEPENDS bench/kernels/*.cpp)
   find_package(benchmark QUIET)
   if(sources AND benchmark_FOUND)
     add_executable(rondo_bench EXCLUDE_FROM_ALL ${sources})

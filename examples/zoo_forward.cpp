@@ -2,8 +2,8 @@
 // seed, one forward pass. Four ways of sharing weights over depth differ in a name only.
 #include <fmt/format.h>
 
+#include "rondo/model/cost.h"
 #include "rondo/model/network.h"
-#include "rondo/study/cost.h"
 
 namespace {
 

@@ -60,10 +60,10 @@ python3 tools/check_includes.py || status=1
 
 shopt -s nullglob
 if ((full)); then
-  tidy_files=(cli/*.cpp cli/engine/*.cpp examples/*.cpp $(find rondo -name '*.cpp' | sort))
+  tidy_files=(cli/*.cpp cli/engine/*.cpp bench/*.cpp bench/cases/*.cpp examples/*.cpp $(find rondo -name '*.cpp' | sort))
 else
-  tidy_files=(rondo/base/*.cpp rondo/data/*.cpp rondo/image/*.cpp rondo/metrics/*.cpp rondo/report/*.cpp rondo/config/*.cpp rondo/tables/*.cpp
-    cli/*.cpp rondo/model/config*.cpp rondo/model/zoo*.cpp rondo/train/config*.cpp)
+  tidy_files=(cli/*.cpp)
+  while read -r folder _; do tidy_files+=("rondo/$folder"/*.cpp); done < <(grep -E ' base$' rondo/folders.txt)
 fi
 say "clang-tidy: ${#tidy_files[@]} files"
 if ((${#tidy_files[@]} > 0)); then run_tidy "${tidy_files[@]}" || status=1; fi

@@ -3,11 +3,11 @@
 
 #include <fmt/format.h>
 
+#include "bench/cases/parts.h"
 #include "cli/engine/bench_report.h"
 #include "cli/engine/session.h"
 #include "rondo/config/paper_table.h"
 #include "rondo/image/pipeline.h"
-#include "rondo/study/bench_parts.h"
 #include "rondo/train/image_task.h"
 #include "rondo/train/language_task.h"
 #include "rondo/train/translation_task.h"

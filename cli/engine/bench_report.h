@@ -3,7 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "rondo/study/bench.h"
+#include "bench/bench.h"
 
 namespace rondo::cli {
 

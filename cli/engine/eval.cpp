@@ -6,7 +6,7 @@
 #include "cli/engine/eval_tasks.h"
 #include "cli/engine/session.h"
 #include "rondo/base/error.h"
-#include "rondo/train/config_trained.h"
+#include "rondo/config/trained_files.h"
 
 namespace rondo::cli {
 

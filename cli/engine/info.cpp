@@ -7,8 +7,8 @@
 #include "cli/verbs.h"
 #include "rondo/base/error.h"
 #include "rondo/base/text.h"
-#include "rondo/model/zoo.h"
-#include "rondo/study/cost.h"
+#include "rondo/config/zoo.h"
+#include "rondo/model/cost.h"
 
 namespace rondo::cli {
 namespace {

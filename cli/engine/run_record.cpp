@@ -8,10 +8,10 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "bench/limits.h"
 #include "rondo/base/files.h"
 #include "rondo/base/version.h"
-#include "rondo/study/cost.h"
-#include "rondo/study/limits.h"
+#include "rondo/model/cost.h"
 
 namespace rondo::cli {
 namespace {

@@ -1,7 +1,7 @@
 // run.json of a run folder: what trained it, where and on what.
 #pragma once
 
-#include "rondo/train/config.h"
+#include "rondo/config/train_config.h"
 #include "rondo/train/task.h"
 
 namespace rondo::cli {

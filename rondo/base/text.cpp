@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <tuple>
+#include <utility>
 
 #include "rondo/base/limits.h"
 
@@ -203,6 +204,19 @@ std::vector<std::string> split(std::string_view text, char separator) {
     parts.emplace_back(text.substr(begin, at - begin));
     begin = at + 1;
   }
+}
+
+std::vector<std::string> text_lines(std::string_view text) {
+  std::vector<std::string> lines;
+  for (std::string& line : split(text, '\n')) {
+    if (!line.empty() && line.back() == '\r') {
+      line.pop_back();
+    }
+    if (!line.empty()) {
+      lines.push_back(std::move(line));
+    }
+  }
+  return lines;
 }
 
 bool glob_match(std::string_view pattern, std::string_view name) {

@@ -39,6 +39,9 @@ std::string human_bytes(int64_t bytes);
 // "a,,b" gives {"a", "", "b"}.
 std::vector<std::string> split(std::string_view text, char separator);
 
+// The lines of a text, without empty ones and carriage returns.
+std::vector<std::string> text_lines(std::string_view text);
+
 // Whether all of `name` matches `pattern`, where `*` stands for any run of characters (dots and
 // slashes too) and `?` for exactly one. No escapes. Never worse than |pattern| * |name| steps.
 bool glob_match(std::string_view pattern, std::string_view name);

@@ -11,7 +11,7 @@
 #include "rondo/base/error.h"
 #include "rondo/base/text.h"
 #include "rondo/config/share.h"
-#include "rondo/model/zoo.h"
+#include "rondo/config/zoo.h"
 
 namespace rondo {
 namespace {

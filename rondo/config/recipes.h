@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "rondo/config/data_sets.h"
-#include "rondo/train/config.h"
+#include "rondo/config/train_config.h"
 
 namespace rondo {
 

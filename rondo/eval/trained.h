@@ -1,9 +1,9 @@
 // Trained models ready for use: from a run folder (its best model) or a model file.
 #pragma once
 
+#include "rondo/config/trained_files.h"
 #include "rondo/data/tokenizer.h"
 #include "rondo/model/language_model.h"
-#include "rondo/train/config_trained.h"
 #include "rondo/train/translation_task.h"
 
 namespace rondo {

@@ -1,8 +1,6 @@
 // The order of DeiT's transforms, and those that are neither geometry nor colour.
 #include "rondo/image/augment.h"
 
-#include <fmt/core.h>
-
 #include <algorithm>
 #include <cmath>
 #include <utility>
@@ -64,16 +62,6 @@ int64_t enough_for(const Rectangle& part, const ImageSize& size, int64_t side) {
 }
 
 }  // namespace
-
-void check_augment(const AugmentConfig& config, const std::string& where) {
-  for (const auto& [key, values] : {std::pair("mean", &config.mean), {"std", &config.std}}) {
-    if (values->size() != 3) {
-      throw Error(ExitCode::bad_input,
-                  fmt::format("{}.{}: expected three numbers, for red, green and blue, got {}",
-                              where, key, values->size()));
-    }
-  }
-}
 
 Rectangle random_resized_crop(const ImageSize& size, double scale_min, CounterRandom& random) {
   const auto width = static_cast<double>(size.width);

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "rondo/base/random.h"
-#include "rondo/image/augment_config.h"
+#include "rondo/config/augment_config.h"
 #include "rondo/image/augment_policy.h"
 #include "rondo/image/decode.h"
 #include "rondo/image/image.h"

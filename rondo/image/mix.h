@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "rondo/base/random.h"
-#include "rondo/image/augment_config.h"
+#include "rondo/config/augment_config.h"
 
 namespace rondo {
 

@@ -13,7 +13,6 @@ namespace rondo {
 
 constexpr int64_t kMaxImageFileBytes = int64_t{256} << 20;  // of one image, encoded
 constexpr int64_t kMaxImageMemoryBytes = int64_t{4} << 30;  // of a set that is held unpacked
-constexpr int64_t kMaxClassNamesBytes = int64_t{16} << 20;  // of a file of class names
 
 // Immutable; safe from any number of threads.
 class ImageSet {

@@ -8,6 +8,7 @@
 #include "rondo/base/error.h"
 #include "rondo/base/files.h"
 #include "rondo/base/text.h"
+#include "rondo/config/class_names.h"
 #include "rondo/image/sources_parts.h"
 
 namespace rondo {

@@ -11,6 +11,7 @@
 #include "rondo/base/error.h"
 #include "rondo/base/files.h"
 #include "rondo/base/text.h"
+#include "rondo/config/class_names.h"
 #include "rondo/data/text_source.h"
 
 namespace rondo {
@@ -117,19 +118,6 @@ NamedBytes read_whole(const std::string& path) {
 
 void refuse_set(const std::string& spec, const std::string& what, const std::string& advice) {
   throw Error(ExitCode::bad_input, fmt::format("{}: {}", printable(spec, PATH_MAX), what), advice);
-}
-
-std::vector<std::string> text_lines(std::string_view text) {
-  std::vector<std::string> lines;
-  for (std::string& line : split(text, '\n')) {
-    if (!line.empty() && line.back() == '\r') {
-      line.pop_back();
-    }
-    if (!line.empty()) {
-      lines.push_back(std::move(line));
-    }
-  }
-  return lines;
 }
 
 std::vector<std::string> class_titles(const std::vector<std::string>& classes,

@@ -56,9 +56,6 @@ bool same_split(std::string_view wanted, std::string_view split);
 std::vector<std::string> class_titles(const std::vector<std::string>& classes,
                                       const std::vector<std::string>& folders);
 
-// Lines of a text, without empty ones and carriage returns.
-std::vector<std::string> text_lines(std::string_view text);
-
 // The last part of a path, and what is before it ("." if nothing).
 std::string base_name(const std::string& path);
 std::string folder_of(const std::string& path);

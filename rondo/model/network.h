@@ -2,7 +2,7 @@
 // tensors out, a loss, and a state carried between calls.
 #pragma once
 
-#include "rondo/model/config.h"
+#include "rondo/config/model_config.h"
 #include "rondo/nn/head_loss.h"
 #include "rondo/nn/module.h"
 #include "rondo/nn/probe.h"

@@ -7,8 +7,8 @@
 // block.
 #pragma once
 
+#include "rondo/config/time_config.h"
 #include "rondo/nn/gate.h"
-#include "rondo/recurrence/time_config.h"
 #include "rondo/recurrence/window.h"
 
 namespace rondo {

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "rondo/recurrence/depth_config.h"
+#include "rondo/config/depth_config.h"
 
 namespace rondo {
 

@@ -2,8 +2,8 @@
 // coefficients, a non-linear projection after each loop. The slicing of attention is in sliced.h.
 #pragma once
 
+#include "rondo/config/depth_config.h"
 #include "rondo/nn/layers.h"
-#include "rondo/recurrence/depth_config.h"
 
 namespace rondo {
 

@@ -2,8 +2,8 @@
 // low-rank maps g_i(x) = (x downᵀ) up that nudge queries, keys, values and the feed-forward input.
 #pragma once
 
+#include "rondo/config/depth_config.h"
 #include "rondo/nn/attention.h"
-#include "rondo/recurrence/depth_config.h"
 
 namespace rondo {
 

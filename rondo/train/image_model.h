@@ -2,8 +2,8 @@
 // prepared and what the classes are called.
 #pragma once
 
+#include "rondo/config/trained_files.h"
 #include "rondo/model/network.h"
-#include "rondo/train/config_trained.h"
 
 namespace rondo {
 

@@ -2,7 +2,7 @@
 // and cache carried from batch to batch.
 #pragma once
 
-#include "rondo/train/config_trained.h"
+#include "rondo/config/trained_files.h"
 #include "rondo/train/language_score.h"
 #include "rondo/train/task.h"
 

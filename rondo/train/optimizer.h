@@ -2,8 +2,8 @@
 // hold. A step is a pure function of (parameters, gradients, moments, step number, rate).
 #pragma once
 
+#include "rondo/config/train_config.h"
 #include "rondo/nn/tensor_file.h"
-#include "rondo/train/config.h"
 
 namespace rondo {
 

@@ -11,9 +11,9 @@
 #include <memory>
 #include <optional>
 
+#include "rondo/config/train_config_continue.h"
+#include "rondo/config/trained_files.h"
 #include "rondo/train/checkpoint.h"
-#include "rondo/train/config_continue.h"
-#include "rondo/train/config_trained.h"
 #include "rondo/train/run_log.h"
 
 namespace rondo {

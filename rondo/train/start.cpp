@@ -8,7 +8,7 @@
 #include "rondo/base/error.h"
 #include "rondo/base/log.h"
 #include "rondo/base/text.h"
-#include "rondo/train/config_trained.h"
+#include "rondo/config/trained_files.h"
 
 namespace rondo {
 namespace {

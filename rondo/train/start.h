@@ -1,8 +1,8 @@
 // What a network's weights are before the first step: drawn, or those of another model.
 #pragma once
 
+#include "rondo/config/train_config.h"
 #include "rondo/model/network.h"
-#include "rondo/train/config.h"
 
 namespace rondo {
 

@@ -1,7 +1,7 @@
 // The parts of one optimiser step, shared by training and its dry run.
 #pragma once
 
-#include "rondo/train/config.h"
+#include "rondo/config/train_config.h"
 #include "rondo/train/task.h"
 
 namespace rondo {

@@ -1,9 +1,9 @@
 // Training a translation model on sentence pairs, in batches of similar lengths.
 #pragma once
 
+#include "rondo/config/trained_files.h"
 #include "rondo/data/pair_batches.h"
 #include "rondo/model/encoder_decoder.h"
-#include "rondo/train/config_trained.h"
 #include "rondo/train/task.h"
 
 namespace rondo {

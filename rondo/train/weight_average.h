@@ -1,7 +1,7 @@
 // The running average of a network's weights.
 #pragma once
 
-#include "rondo/train/config.h"
+#include "rondo/config/train_config.h"
 #include "rondo/train/task.h"
 
 namespace rondo {

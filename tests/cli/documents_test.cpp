@@ -3,7 +3,7 @@
 #include <regex>
 
 #include "rondo/base/text.h"
-#include "rondo/model/zoo.h"
+#include "rondo/config/zoo.h"
 #include "tests/cli/process.h"
 
 namespace rondo::testing {

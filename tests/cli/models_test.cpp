@@ -2,7 +2,7 @@
 #include <set>
 
 #include "rondo/base/text.h"
-#include "rondo/model/zoo.h"
+#include "rondo/config/zoo.h"
 #include "tests/cli/process.h"
 
 namespace rondo::testing {

@@ -1,6 +1,6 @@
 // Configurations of models: what has no meaning is refused with its reason, and what is written
 // reads back the same.
-#include "rondo/model/config.h"
+#include "rondo/config/model_config.h"
 
 #include "tests/support/expect.h"
 #include "tests/support/reference.h"

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <map>
 
-#include "rondo/model/zoo.h"
-#include "rondo/study/cost.h"
+#include "rondo/config/zoo.h"
+#include "rondo/model/cost.h"
 #include "tests/support/expect.h"
 
 namespace rondo::test {

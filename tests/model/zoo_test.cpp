@@ -1,11 +1,11 @@
 // The zoo against the papers: every name is there, and has the parameters and multiply-adds
 // printed.
-#include "rondo/model/zoo.h"
+#include "rondo/config/zoo.h"
 
 #include <chrono>
 #include <set>
 
-#include "rondo/study/cost.h"
+#include "rondo/model/cost.h"
 #include "tests/support/expect.h"
 #include "tests/support/shrink.h"
 

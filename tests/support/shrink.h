@@ -5,8 +5,8 @@
 
 #include <gtest/gtest.h>
 
+#include "rondo/config/zoo.h"
 #include "rondo/model/network.h"
-#include "rondo/model/zoo.h"
 
 namespace rondo::test {
 

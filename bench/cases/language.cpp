@@ -1,0 +1,159 @@
+// Cases of language models: a step of training, a forward pass, writing token by token.
+#include "bench/cases/language.h"
+
+#include "rondo/infer/generator.h"
+#include "rondo/nn/precision.h"
+
+namespace rondo {
+LanguageModelConfig causal_model() {
+  LanguageModelConfig c;
+  c.vocabulary = 4096;
+  c.width = 256;
+  c.hidden = 1024;
+  c.heads = 4;
+  c.head_width = 64;
+  c.dropout = 0.0;
+  c.depth.levels = 6;
+  c.time.kind = "none";
+  c.time.segment = kTextTokens;
+  return c;
+}
+
+std::vector<std::string> language_peer_words(const LanguageModelConfig& c, const char* what,
+                                             const char* precision) {
+  return {"--what",       what,
+          "--precision",  precision,
+          "--vocabulary", std::to_string(c.vocabulary),
+          "--width",      std::to_string(c.width),
+          "--hidden",     std::to_string(c.hidden),
+          "--heads",      std::to_string(c.heads),
+          "--levels",     std::to_string(c.depth.levels),
+          "--rows",       std::to_string(kTextRows),
+          "--tokens",     std::to_string(kTextTokens)};
+}
+
+namespace {
+
+// The same with a window, so that it can write for ever.
+LanguageModelConfig windowed_model() {
+  LanguageModelConfig c = causal_model();
+  c.time.kind = "window";
+  c.time.window = kTextTokens;
+  c.time.attend_self = true;
+  return c;
+}
+
+void add_peers(Race& race, const LanguageModelConfig& c, const char* what, double units,
+               int64_t parameters) {
+  race.peer("PyTorch fp32", units, "tokens", "lm.py", language_peer_words(c, what, "fp32"),
+            parameters);
+  if (!nn::cpu_has_bf16()) return;  // a minute a step, and nothing of ours is compared with it
+  race.peer("PyTorch bf16", units, "tokens", "lm.py", language_peer_words(c, what, "bf16"),
+            parameters);
+}
+
+const char* matmul_name(bool bf16) { return bf16 ? "bf16 matmul" : "fp32 matmul"; }
+
+BenchResult train_language(const BenchOptions& options) {
+  const LanguageModelConfig c = causal_model();
+  constexpr double kUnits = kTextRows * kTextTokens;
+  const double work = 3.0 * forward_flops(ModelConfig{c}, kTextRows, kTextTokens);
+  Race race("train-lm", options);
+  int64_t parameters = 0;
+  for (const BenchPrecision& p : bench_precisions()) {
+    if (p.bf16) race.limit(matmul_limit(true));
+    const auto step = language_step(c, kTextRows, p.bf16);
+    parameters = count_parameters(step->network());
+    race.ours(p.name, kUnits, "tokens", [step] { (*step)(); });
+    race.share(p.name, work, matmul_name(p.bf16), p.bf16 ? 0.70 : 0.75);
+  }
+  add_peers(race, c, "train", kUnits, parameters);
+  race.faster("fp32", "PyTorch fp32", 1.15);
+  race.faster("bf16", "PyTorch fp32", 2.5);
+  race.faster("bf16", "PyTorch bf16", 1.25);
+  return race.run();
+}
+
+BenchResult forward_language(const BenchOptions& options) {
+  const LanguageModelConfig c = causal_model();
+  constexpr double kUnits = kTextRows * kTextTokens;
+  const double work = forward_flops(ModelConfig{c}, kTextRows, kTextTokens);
+  Race race("forward-lm", options);
+  const auto model = std::dynamic_pointer_cast<LanguageModel>(drawn_network(ModelConfig{c}));
+  model->eval();
+  const Tensor tokens = random_tokens(kTextRows, kTextTokens, c.vocabulary);
+  for (const BenchPrecision& p : bench_precisions()) {
+    if (p.bf16) race.limit(matmul_limit(true));
+    const bool bf16 = p.bf16;
+    race.ours(p.name, kUnits, "tokens", [model, tokens, bf16] {
+      const c10::InferenceMode no_gradients;
+      const nn::MixedPrecision mixed(bf16);
+      State state;
+      model->forward_tokens(tokens, state, Scope());
+    });
+    race.share(p.name, work, matmul_name(bf16), 0);
+  }
+  add_peers(race, c, "forward", kUnits, count_parameters(*model));
+  race.peer("ONNX Runtime fp32", kUnits, "tokens", "onnx.js",
+            language_peer_words(c, "forward", "fp32"));
+  race.faster("fp32", "ONNX Runtime fp32", 1.3);
+  race.faster("bf16", "ONNX Runtime fp32", 2.5);
+  race.faster("fp32", "PyTorch fp32", 0);
+  race.faster("bf16", "PyTorch fp32", 0);
+  race.faster("bf16", "PyTorch bf16", 0);
+  return race.run();
+}
+
+// What one token must read: every weight once, and the keys and values of the window, which are in
+// bf16 where weights are in that or less.
+int64_t bytes_per_token(const CompiledLanguageModel& weights) {
+  const LanguageModelConfig& c = weights.config();
+  const int64_t cached = 2 * c.time.window * c.heads * c.head_width * c.depth.levels;
+  const bool exact = weights.format() == kernels::PackedFormat::fp32;
+  return static_cast<int64_t>(weights.bytes()) + cached * (exact ? 4 : 2);
+}
+
+BenchResult decode_language(const BenchOptions& options) {
+  const LanguageModelConfig c = windowed_model();
+  Race race("decode-lm", options);
+  const auto model = std::dynamic_pointer_cast<LanguageModel>(drawn_network(ModelConfig{c}));
+  SamplerOptions likeliest;
+  likeliest.temperature = 0;
+  struct Kept {
+    const char* name;
+    kernels::PackedFormat format;
+    double bound;  // share of the bandwidth wanted; 0 = none
+  };
+  for (const Kept& kept : {Kept{"fp32", kernels::PackedFormat::fp32, 0.70},
+                           Kept{"bf16", kernels::PackedFormat::bf16, 0.70},
+                           Kept{"bf12", kernels::PackedFormat::bf12, 0},
+                           Kept{"int8", kernels::PackedFormat::int8, 0}}) {
+    const auto weights = std::make_shared<CompiledLanguageModel>(model, kept.format);
+    const int64_t bytes = bytes_per_token(*weights);
+    const Limit read = read_limit(bytes);
+    race.limit(read);
+    const auto writer = std::make_shared<Generator>(weights);
+    const auto sampler = std::make_shared<Sampler>(likeliest);
+    race.ours(kept.name, 1, "tokens", [writer, sampler] { writer->write(*sampler, 0); });
+    race.share(kept.name, static_cast<double>(bytes), read.name, kept.bound);
+  }
+  const int64_t parameters = count_parameters(*model);
+  race.peer("PyTorch fp32", 1, "tokens", "lm.py", language_peer_words(c, "decode", "fp32"),
+            parameters);
+  race.faster("fp32", "PyTorch fp32", 0);
+  race.faster("bf16", "PyTorch fp32", 15);
+  race.faster("bf12", "PyTorch fp32", 0);
+  race.faster("int8", "PyTorch fp32", 0);
+  return race.run();
+}
+
+}  // namespace
+
+void add_language_cases(std::vector<BenchCase>& cases) {
+  cases.push_back(
+      {"train-lm", "training step of a language model, 16 x 256 tokens", true, train_language});
+  cases.push_back({"forward-lm", "its forward pass", true, forward_language});
+  cases.push_back({"decode-lm", "writing with it, token by token", true, decode_language});
+}
+
+}  // namespace rondo

@@ -1,0 +1,52 @@
+// What the cases of several tasks share: networks with drawn weights, steps of training, work that
+// is counted.
+#pragma once
+
+#include "bench/bench.h"
+#include "rondo/model/language_model.h"
+#include "rondo/train/optimizer.h"
+
+namespace rondo {
+
+// Precision of a step, with the name it has in a report.
+struct BenchPrecision {
+  const char* name;  // "fp32"
+  bool bf16;
+};
+// fp32, and bf16 where this CPU multiplies it in hardware.
+std::vector<BenchPrecision> bench_precisions();
+
+// The network of a configuration, weights drawn.
+std::shared_ptr<Network> drawn_network(const ModelConfig& config);
+
+// Floating-point operations of a forward pass over so many rows of the usual example: two for each
+// multiply-add. A training step takes three times as many.
+double forward_flops(const ModelConfig& config, int64_t rows, int64_t tokens = 0);
+
+// One training step as the trainer takes it: loss, gradients, optimiser.
+class TrainingStep {
+ public:
+  TrainingStep(std::shared_ptr<Network> network, std::function<LossSum()> loss, bool bf16,
+               const OptimizerConfig& optimizer = {});
+  void operator()();
+  const Network& network() const { return *network_; }
+
+ private:
+  std::shared_ptr<Network> network_;
+  std::function<LossSum()> loss_;
+  bool bf16_;
+  std::unique_ptr<Optimizer> optimizer_;
+  int64_t number_ = 0;
+};
+
+// One step of training a language model on the same random text again and again, its state carried
+// on unless it would grow (time.kind none).
+std::shared_ptr<TrainingStep> language_step(const LanguageModelConfig& config, int64_t rows,
+                                            bool bf16, const OptimizerConfig& optimizer = {});
+
+int64_t count_parameters(const Network& network);
+
+// Tokens drawn evenly [rows, columns].
+Tensor random_tokens(int64_t rows, int64_t columns, int64_t vocabulary);
+
+}  // namespace rondo

@@ -1,0 +1,120 @@
+// Cases of translation: what RingFormer's signals cost in training, and beam search.
+#include "bench/cases/parts.h"
+#include "rondo/config/zoo.h"
+#include "rondo/decode/beam_search.h"
+
+namespace rondo {
+namespace {
+
+constexpr int64_t kPairs = 32;
+constexpr int64_t kSentence = 32;  // tokens: 1,024 of a batch are twice the width
+
+// A translation network of the paper's base size with a small vocabulary: a large one would hide
+// what the levels cost.
+EncoderDecoderConfig base_model(const char* name) {
+  auto c = std::get<EncoderDecoderConfig>(find_model(name).config().network);
+  c.source_vocabulary = c.target_vocabulary = 4096;
+  c.dropout = 0.0;
+  return c;
+}
+
+// Sentences without marks.
+Tensor random_sentences(const EncoderDecoderConfig& c) {
+  constexpr int64_t kMarks = 3;
+  return at::randint(kMarks, c.source_vocabulary, {kPairs, kSentence}, at::kLong);
+}
+
+std::vector<std::string> translation_words(const EncoderDecoderConfig& c, const char* what,
+                                           const char* signals) {
+  return {"--what",       what,
+          "--signals",    signals,
+          "--vocabulary", std::to_string(c.source_vocabulary),
+          "--width",      std::to_string(c.width),
+          "--hidden",     std::to_string(c.hidden),
+          "--heads",      std::to_string(c.heads),
+          "--levels",     std::to_string(c.depth.levels),
+          "--rows",       std::to_string(kPairs),
+          "--tokens",     std::to_string(kSentence)};
+}
+
+std::shared_ptr<TrainingStep> translation_step(const EncoderDecoderConfig& c, bool bf16) {
+  const auto model = std::dynamic_pointer_cast<EncoderDecoder>(drawn_network(ModelConfig{c}));
+  const Tensor source = random_sentences(c);
+  const Tensor target = random_sentences(c);
+  const Tensor labels = random_sentences(c);
+  const auto loss = [model, source, target, labels] {
+    State state = model->encode(source, Scope());
+    return model->loss_of_target(target, labels, state);
+  };
+  return std::make_shared<TrainingStep>(model, loss, bf16);
+}
+
+BenchResult ring_costs(const BenchOptions& options) {
+  constexpr double kUnits = kPairs * kSentence;
+  const EncoderDecoderConfig ring = base_model("ringformer/mt-base");
+  const EncoderDecoderConfig universal = base_model("ringformer/mt-base-universal");
+  Race race("ring", options);
+  int64_t parameters = 0;
+  for (const BenchPrecision& p : bench_precisions()) {
+    if (p.bf16) race.limit(matmul_limit(true));
+    const auto signalled = translation_step(ring, p.bf16);
+    const auto plain = translation_step(universal, p.bf16);
+    parameters = count_parameters(signalled->network());
+    const std::string name = std::string("RingFormer ") + p.name;
+    race.ours(name, kUnits, "tokens", [signalled] { (*signalled)(); });
+    race.ours(std::string("Universal ") + p.name, kUnits, "tokens", [plain] { (*plain)(); });
+    race.share(name, 3.0 * forward_flops(ModelConfig{ring}, kPairs, kSentence),
+               p.bf16 ? "bf16 matmul" : "fp32 matmul", 0);
+    race.cost(name, std::string("Universal ") + p.name, 1.06);
+  }
+  race.peer("PyTorch fp32, signals formed", kUnits, "tokens", "translation.py",
+            translation_words(ring, "train", "formed"), parameters);
+  // Signals formed take 2.3 times the multiply-adds of the projections, which are a third of all:
+  // three times as fast needs products that are faster too.
+  race.faster("RingFormer fp32", "PyTorch fp32, signals formed", 0);
+  race.faster("RingFormer bf16", "PyTorch fp32, signals formed", 3.0);
+  return race.run();
+}
+
+// Beam search over sentences that may not end, so that every search takes as many steps.
+std::function<void()> searching(const EncoderDecoderConfig& c, nn::WeightFormat format) {
+  const auto model = std::dynamic_pointer_cast<EncoderDecoder>(drawn_network(ModelConfig{c}));
+  model->eval();
+  if (model->fold_signals()) model->use_folded(true, true);
+  model->convert(format);
+  BeamMarks marks;
+  marks.banned = {c.padding, marks.begin, marks.end};
+  BeamOptions how;
+  how.beam = 5;
+  how.max_ratio = 1.0;
+  how.max_extra = 0;
+  const Tensor source = random_sentences(c);
+  return [model, source, marks, how] { beam_search(*model, source, marks, how); };
+}
+
+BenchResult translate_sentences(const BenchOptions& options) {
+  constexpr double kUnits = kPairs;
+  const EncoderDecoderConfig c = base_model("ringformer/mt-base");
+  Race race("translate", options);
+  race.ours("fp32", kUnits, "sentences", searching(c, nn::WeightFormat::fp32));
+  race.ours("bf16", kUnits, "sentences", searching(c, nn::WeightFormat::bf16));
+  race.ours("int8", kUnits, "sentences", searching(c, nn::WeightFormat::int8));
+  const int64_t parameters = count_parameters(*drawn_network(ModelConfig{c}));
+  race.peer("PyTorch fp32", kUnits, "sentences", "translation.py",
+            translation_words(c, "translate", "merged"), parameters);
+  race.faster("fp32", "PyTorch fp32", 3.0);
+  race.faster("bf16", "PyTorch fp32", 3.0);
+  race.faster("int8", "PyTorch fp32", 3.0);
+  return race.run();
+}
+
+}  // namespace
+
+void add_translation_cases(std::vector<BenchCase>& cases) {
+  cases.push_back({"ring", "training step of RingFormer beside Universal, 512/2048, 32 x 32 tokens",
+                   false, ring_costs});
+  cases.push_back(
+      {"translate", "beam search of 5 over 32 sentences of 32 tokens", false, translate_sentences});
+}
+
+}  // namespace rondo

@@ -1,0 +1,86 @@
+// How long inference takes beside the plain operations: linear maps with packed weights, attention
+// of a search's few queries, writing token by token.
+#include "bench/cases/language.h"
+#include "bench/kernels/kernel_bench.h"
+#include "rondo/infer/generator.h"
+#include "rondo/nn/attention.h"
+#include "rondo/nn/layers.h"
+#include "rondo/recurrence/beam_cache.h"
+
+namespace rondo {
+namespace {
+
+void register_packed(int64_t rows, int64_t out, int64_t in) {
+  for (const auto& [format, name] :
+       {std::pair{nn::WeightFormat::fp32, "fp32"}, std::pair{nn::WeightFormat::bf16, "bf16"},
+        std::pair{nn::WeightFormat::int8, "int8"}}) {
+    const std::string shape =
+        std::to_string(rows) + "x" + std::to_string(out) + "x" + std::to_string(in) + "/" + name;
+    bench::compare("packed_linear/" + shape, [=, format = format]() -> bench::Work {
+      const auto map = std::make_shared<nn::Linear>(at::randn({out, in}), Tensor());
+      map->convert(format);
+      const Tensor x = at::randn({rows, in});
+      return [=] {
+        const c10::InferenceMode no_gradients;
+        map->forward(x, Scope());
+      };
+    });
+  }
+}
+
+void register_few_queries(int64_t sentences, int64_t beam, int64_t keys) {
+  const std::string shape =
+      std::to_string(sentences) + "x" + std::to_string(beam) + "/" + std::to_string(keys) + "_keys";
+  bench::compare("few_queries/" + shape, [=]() -> bench::Work {
+    const Tensor q = at::randn({sentences, 8, beam, 64});
+    const Tensor k = at::randn({sentences, 8, keys, 64});
+    const Tensor v = at::randn({sentences, 8, keys, 64});
+    return [=] {
+      const c10::InferenceMode no_gradients;
+      nn::attend(q, k, v, {}, /*training=*/false, Scope());
+    };
+  });
+  bench::compare("beam_cache/" + shape, [=]() -> bench::Work {
+    const Tensor q = at::randn({sentences * beam, 8, 1, 64});
+    return [=] {  // all tokens of a search, from the first
+      const c10::InferenceMode no_gradients;
+      BeamCache beams;
+      for (int64_t t = 0; t < keys; ++t) {
+        beams.add_token(at::ones({sentences * beam, 1}, at::kBool));
+        beams.attend(0, q, q, q, 0.125);
+      }
+    };
+  });
+}
+
+void register_writing() {
+  for (const auto& [format, name] : {std::pair{kernels::PackedFormat::fp32, "fp32"},
+                                     std::pair{kernels::PackedFormat::bf16, "bf16"},
+                                     std::pair{kernels::PackedFormat::bf12, "bf12"},
+                                     std::pair{kernels::PackedFormat::int8, "int8"}}) {
+    bench::compare(std::string("write_token/256_wide/") + name, [format = format]() -> bench::Work {
+      LanguageModelConfig c = causal_model();
+      c.time.kind = "window";
+      c.time.window = c.time.segment;
+      const auto model = std::dynamic_pointer_cast<LanguageModel>(drawn_network(ModelConfig{c}));
+      const auto weights = std::make_shared<CompiledLanguageModel>(model, format);
+      const auto writer = std::make_shared<Generator>(weights);
+      SamplerOptions likeliest;
+      likeliest.temperature = 0;
+      const auto sampler = std::make_shared<Sampler>(likeliest);
+      return [=] { writer->write(*sampler, 0); };
+    });
+  }
+}
+
+const bool inference_registered = [] {
+  register_writing();
+  register_packed(160, 512, 512);
+  register_packed(160, 512, 2048);
+  register_packed(32, 2048, 512);
+  register_few_queries(32, 5, 32);
+  return true;
+}();
+
+}  // namespace
+}  // namespace rondo

@@ -1,0 +1,103 @@
+// From what a user types to a configuration.
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "rondo/base/error.h"
+#include "rondo/base/files.h"
+#include "rondo/base/safetensors.h"
+#include "rondo/config/zoo.h"
+
+namespace rondo {
+namespace {
+
+bool ends_with(const std::string& text, const std::string& end) {
+  return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
+}
+
+// Least numbers of weights that a configuration stands for, whatever else it has: matrices of
+// feed-forwards, embeddings and heads that are not shared. In double, since claims may be anything.
+struct LeastWeights {
+  double blocks = 0;  // with weights of their own
+  double elements = 0;
+
+  void add(const DepthConfig& depth, int64_t stage, double width, double hidden) {
+    const double own = depth.scheme == "recursive"   ? double(depth.recursive.blocks_of(stage))
+                       : depth.scheme == "universal" ? 1.0
+                                                     : double(depth.levels);
+    const bool one_feed_forward = depth.scheme == "one-wide" || depth.scheme == "ring";
+    blocks += own;
+    elements += 2.0 * width * hidden * (one_feed_forward ? 1.0 : own);
+  }
+  void operator()(const EncoderDecoderConfig& c) {
+    add(c.depth, 0, double(c.width), double(c.hidden));
+    elements += double(c.width) * double(c.source_vocabulary + c.target_vocabulary);
+  }
+  void operator()(const VisionConfig& c) {
+    add(c.depth, 0, double(c.width), double(c.hidden));
+    elements += double(c.width) * double(c.classes);
+  }
+  void operator()(const PyramidConfig& c) {
+    for (int64_t s = 0; s < c.stages(); ++s) {
+      const auto width = double(c.widths[static_cast<size_t>(s)]);
+      add(c.depth, s, width, std::floor(width * c.hidden_ratio));
+    }
+    elements += double(c.widths.back()) * double(c.classes);
+  }
+  void operator()(const LanguageModelConfig& c) {
+    add(c.depth, 0, double(c.width), double(c.hidden));
+    elements += double(c.width) * double(c.vocabulary);
+  }
+};
+
+// A model file whose configuration claims more than the file can hold is refused before a network
+// is built of it.
+void check_claims(const ModelConfig& config, const SafetensorsFile& file) {
+  LeastWeights least;
+  std::visit([&](const auto& network) { least(network); }, config.network);
+  const auto tensors = static_cast<double>(file.entries().size());
+  const double bytes = file.entries().empty() ? 0.0 : double(file.entries().back().end);
+  if (least.blocks <= tensors && least.elements <= bytes) return;
+  const bool many = least.blocks > tensors;
+  throw Error(
+      ExitCode::bad_input,
+      fmt::format("{}: its configuration claims at least {:.0f} {}, but the file holds {:.0f} {}",
+                  file.path(), many ? least.blocks : least.elements,
+                  many ? "levels or blocks with tensors of their own" : "weights",
+                  many ? tensors : bytes, many ? "tensors" : "bytes of data"),
+      "the file is damaged, or its configuration is of another model");
+}
+
+ConfigTable table_of_model_file(const SafetensorsFile& file) {
+  const auto found = file.metadata().find(kModelConfigKey);
+  if (found == file.metadata().end()) {
+    throw Error(ExitCode::bad_input,
+                fmt::format("{}: holds weights but no configuration (metadata '{}' is missing)",
+                            file.path(), kModelConfigKey),
+                "name the model and pass this file with --weights");
+  }
+  return ConfigTable::from_string(found->second, file.path() + " (configuration)");
+}
+
+}  // namespace
+
+ResolvedModel resolve_model(const std::string& given, const std::vector<std::string>& assignments) {
+  ResolvedModel model;
+  model.name = given;
+  ConfigTable table;
+  if (ends_with(given, ".safetensors")) {
+    const SafetensorsFile file = SafetensorsFile::open(given);
+    table = table_of_model_file(file);
+    check_claims(read_model_config(table), file);
+    model.weights = given;
+  } else if (ends_with(given, ".toml") || exists(given)) {
+    table = ConfigTable::from_file(given);
+  } else {
+    table = ConfigTable::from_string(dump_model_config(find_model(given).config()), given);
+  }
+  for (const std::string& assignment : assignments) table.set(assignment);
+  model.config = read_model_config(table);
+  return model;
+}
+
+}  // namespace rondo

@@ -1,0 +1,137 @@
+// What a user may say about training, torch-free: [train], [optimizer], [schedule] and, in
+// train_config_data.h, what is learned from.
+#pragma once
+
+#include "rondo/config/augment_config.h"
+#include "rondo/config/model_config.h"
+#include "rondo/config/train_config_data.h"
+
+namespace rondo {
+
+struct TrainConfig {
+  std::string start;
+  int64_t steps = 1000;
+  int64_t batch = 8;
+  int64_t accumulate = 1;
+  double clip = 1.0;
+  double label_smoothing = 0.0;
+  std::string precision = "fp32";
+  int64_t recompute_levels = 0;
+  double ema = 0.0;
+  int64_t seed = 1;
+  int64_t threads = 0;
+  int64_t log_every = 10;
+  int64_t eval_every = 500;
+  int64_t eval_tokens = 200000;
+  int64_t save_every = 500;
+  int64_t keep = 3;
+  int64_t patience = 0;
+  int64_t probe_every = 100;
+};
+
+template <class V>
+void describe(V& v, TrainConfig& c) {
+  v.field("start", c.start,
+          "begin with the weights of this run or model file (fine-tuning); images: at another "
+          "resolution the positions are resized, for other classes the head is drawn anew");
+  v.field("steps", c.steps, "optimiser steps", between(1, 1e12));
+  v.field(
+      "batch", c.batch,
+      "rows of a batch: documents read side by side; the most sentence pairs of a batch; images",
+      between(1, 1 << 20));
+  v.field("accumulate", c.accumulate, "batches whose gradients make one step", between(1, 1 << 20));
+  v.field("clip", c.clip, "largest norm of the whole gradient; 0 = no clipping", at_least(0));
+  v.field("label_smoothing", c.label_smoothing,
+          "share of the label spread over all tokens or classes", between(0, 0.999));
+  v.field("precision", c.precision, "bf16: mixed precision with fp32 master weights",
+          one_of({"fp32", "bf16"}));
+  v.field("recompute_levels", c.recompute_levels,
+          "keep activations of every n-th level only and recompute the rest; 0 = keep all; least "
+          "memory at about a quarter of the root of the number of levels",
+          at_least(0));
+  v.field("ema", c.ema, "decay of an average of the weights that is evaluated; 0 = none",
+          between(0, 0.999999));
+  v.field("seed", c.seed, "of weights, data order, dropout", at_least(0));
+  v.field("threads", c.threads, "CPU threads; 0 = one per core", between(0, kMaxThreads));
+  v.field("log_every", c.log_every, "steps between lines of metrics.jsonl", at_least(1));
+  v.field("eval_every", c.eval_every, "steps between evaluations; 0 = only at the end",
+          at_least(0));
+  v.field("eval_tokens", c.eval_tokens,
+          "tokens or images of the validation set used while training; 0 = all", at_least(0));
+  v.field("save_every", c.save_every, "steps between checkpoints", at_least(1));
+  v.field("keep", c.keep, "newest checkpoints kept", between(1, 1000));
+  v.field("patience", c.patience,
+          "stop after this many evaluations without a better one; 0 = never", at_least(0));
+  v.field("probe_every", c.probe_every,
+          "recurrent models: steps between measurements of the state's use; 0 = never",
+          at_least(0));
+}
+
+struct OptimizerConfig {
+  std::string kind = "adamw";
+  double beta1 = 0.9;
+  double beta2 = 0.999;
+  double epsilon = 1e-8;
+  double weight_decay = 0.0;
+};
+
+template <class V>
+void describe(V& v, OptimizerConfig& c) {
+  v.field("kind", c.kind, "optimiser", one_of({"adam", "adamw", "adafactor"}));
+  v.field("beta1", c.beta1, "momentum", between(0, 0.9999));
+  v.field("beta2", c.beta2, "adam, adamw: decay of the second moment", between(0, 0.99999));
+  v.field("epsilon", c.epsilon, "adam, adamw: added to the root", between(0, 1));
+  v.field(
+      "weight_decay", c.weight_decay,
+      "adamw: pull towards zero, adam: added to the gradient; never on norms, biases, scales and "
+      "residual coefficients",
+      between(0, 10));
+}
+
+struct ScheduleConfig {
+  std::string kind = "cosine";
+  double rate = 1e-3;
+  double final_rate = 0.0;
+  int64_t warmup = 0;
+};
+
+template <class V>
+void describe(V& v, ScheduleConfig& c) {
+  v.field("kind", c.kind,
+          "learning rate after the warm-up; rsqrt = rate / sqrt(max(step, warmup)), the "
+          "Block-Recurrent "
+          "authors'",
+          one_of({"constant", "linear", "cosine", "inverse-sqrt", "rsqrt"}));
+  v.field("rate", c.rate, "highest learning rate (rsqrt: the factor)", between(0, 1000));
+  v.field("final_rate", c.final_rate, "linear, cosine: the rate at the last step",
+          between(0, 1000));
+  v.field("warmup", c.warmup, "steps in which the rate grows linearly", at_least(0));
+}
+
+// A whole experiment: one TOML file. [data] is the section of the model's task; the others are
+// unused. [augment] and [distill] are of image networks alone.
+struct RunConfig {
+  ModelConfig model;
+  TextConfig data;
+  PairConfig pairs;
+  ImageDataConfig images;
+  AugmentConfig augment;
+  DistillConfig distill;
+  TrainConfig train;
+  OptimizerConfig optimizer;
+  ScheduleConfig schedule;
+};
+
+RunConfig read_run_config(const ConfigTable& table);
+std::string dump_run_config(const RunConfig& config);
+
+// The sections of an experiment for `task`, as they stand in its file.
+std::vector<std::string> run_config_sections(const std::string& task);
+
+// Every key of a section but [model], for the manual; [data] is by `task`.
+std::vector<FieldHelp> run_config_help(const std::string& section, const std::string& task);
+
+// The learning rate of `step` (the first is 1) of `steps`.
+double learning_rate(const ScheduleConfig& schedule, int64_t step, int64_t steps);
+
+}  // namespace rondo

@@ -1,0 +1,82 @@
+// Comparing a run's experiment with the one it is to continue as.
+#include "rondo/config/train_config_continue.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <sstream>
+
+#include "rondo/base/error.h"
+
+namespace rondo {
+namespace {
+
+struct DumpedKey {
+  std::string key;  // dotted
+  std::string name;
+  std::string value;
+};
+
+// Every key of an experiment in the order in which it is dumped, the same for all of one task and
+// kind of network.
+std::vector<DumpedKey> dumped_keys(const RunConfig& config) {
+  std::vector<DumpedKey> keys;
+  std::istringstream in(dump_run_config(config));
+  std::string section;
+  for (std::string line; std::getline(in, line);) {
+    const size_t equals = line.find(" = ");
+    if (!line.empty() && line.front() == '[' && line.back() == ']') {
+      section = line.substr(1, line.size() - 2);
+    } else if (equals != std::string::npos) {
+      const std::string name = line.substr(0, equals);
+      keys.push_back({fmt::format("{}.{}", section, name), name, line.substr(equals + 3)});
+    }
+  }
+  return keys;
+}
+
+[[noreturn]] void refuse_change(const std::string& run, const std::string& what) {
+  throw Error(ExitCode::bad_input,
+              fmt::format("{}: the folder holds another experiment: {}", run, what),
+              "choose another folder with -o, or remove this one");
+}
+
+}  // namespace
+
+const std::vector<std::string>& changeable_keys() {
+  static const std::vector<std::string> kKeys = {
+      // How long, and how often something is done. Under linear and cosine schedules the rates of
+      // the steps to come change with the number of steps.
+      "train.steps", "train.log_every", "train.eval_every", "train.eval_tokens", "train.save_every",
+      "train.keep", "train.patience", "train.probe_every", "data.test",
+      // How it is computed.
+      "train.threads", "train.precision", "train.recompute_levels", "data.threads",
+      // What a step does to the weights. Not optimizer.beta1, which decides whether Adafactor keeps
+      // a mean, nor train.ema, which decides whether there is an average.
+      "train.clip", "train.accumulate", "train.label_smoothing", "optimizer.beta2",
+      "optimizer.epsilon", "optimizer.weight_decay", "schedule.kind", "schedule.rate",
+      "schedule.final_rate", "schedule.warmup"};
+  return kKeys;
+}
+
+std::vector<ConfigChange> config_changes(const std::string& run, const RunConfig& before,
+                                         const RunConfig& now) {
+  const std::vector<DumpedKey> a = dumped_keys(before);
+  const std::vector<DumpedKey> b = dumped_keys(now);
+  const std::vector<std::string>& changeable = changeable_keys();
+  std::vector<ConfigChange> changes;
+  for (size_t i = 0; i < std::min(a.size(), b.size()); ++i) {
+    if (a[i].key == b[i].key && a[i].value == b[i].value) continue;
+    const bool allowed = a[i].key == b[i].key && std::find(changeable.begin(), changeable.end(),
+                                                           a[i].key) != changeable.end();
+    if (!allowed) {
+      refuse_change(run, fmt::format("expected {} = {}, got {} = {}", a[i].name, a[i].value,
+                                     b[i].name, b[i].value));
+    }
+    changes.push_back({a[i].key, a[i].value, b[i].value});
+  }
+  if (a.size() != b.size()) refuse_change(run, "another number of keys");
+  return changes;
+}
+
+}  // namespace rondo

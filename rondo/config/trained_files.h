@@ -1,0 +1,56 @@
+// What a user means by a trained model on the command line, torch-free: a run folder or a model
+// file, with its configuration and, if it is a run's, the experiment it came from.
+#pragma once
+
+#include <optional>
+
+#include "rondo/config/class_names.h"
+#include "rondo/config/train_config.h"
+
+namespace rondo {
+
+// Where a run folder keeps its best model, and its own copies of the tokenizers it was made with.
+std::string best_model_path(const std::string& run);
+std::string kept_tokenizer_path(const std::string& run, const std::string& side);  // "joint", ...
+std::string kept_classes_path(const std::string& run);
+
+// Where the file of an image network keeps the names of its classes, as dump_class_names() writes
+// them, and how images are prepared for it ([augment], as TOML).
+constexpr const char* kClassNamesKey = "rondo.classes";
+constexpr const char* kAugmentKey = "rondo.augment";
+// Both, for save_model(). No names are written if there are none.
+std::map<std::string, std::string> image_metadata(const AugmentConfig& augment,
+                                                  const ClassNames& names);
+
+// The experiment a run folder was made by. Error{bad_input} if it is none.
+RunConfig read_run_folder(const std::string& path);
+
+struct TrainedFiles {
+  std::string weights;  // a model file
+  ModelConfig model;
+  // Of a run folder. Its tokenizers are the folder's own copies where it has them, so that a run
+  // can be moved.
+  std::optional<RunConfig> run;
+  // Of an image network: the run's, else the file's. No names and ImageNet's way where neither
+  // knows.
+  ClassNames classes;
+  AugmentConfig augment;
+};
+
+// `given`: a run folder or a model file. Error{bad_input} if it is neither, or a run that has not
+// written a model yet.
+TrainedFiles find_trained(const std::string& given);
+
+// Error{bad_input} unless `trained` is of this task ("lm", "translation", "image").
+void require_task(const TrainedFiles& trained, const std::string& given, const std::string& task);
+
+// The same network with so many loops (recursive networks) or levels (ring and universal ones).
+// Error{usage} if the levels of the network are all its own; `given` names it.
+ModelConfig with_loops(ModelConfig config, int64_t loops, const std::string& given);
+
+// Copies the tokenizers of `config` into the run folder, once.
+void keep_tokenizers(const std::string& run, const RunConfig& config);
+// Writes the names of an image run's classes into its folder.
+void keep_class_names(const std::string& run, const ClassNames& names);
+
+}  // namespace rondo

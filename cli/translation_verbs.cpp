@@ -55,7 +55,7 @@ void add_decoding(CLI::App* verb, DecodingOptions& o) {
   verb->add_option("--weights", o.weights, "how linear maps are kept")
       ->check(CLI::IsMember({"fp32", "bf16", "int8"}));
   verb->add_option("--signals", o.signals, "RingFormer: level signals folded into the weights")
-      ->check(CLI::IsMember({"fastest", "folded", "apart"}));
+      ->check(CLI::IsMember({"folded", "apart"}));
 }
 
 void add_translation_verbs(CLI::App& app) {

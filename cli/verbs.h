@@ -81,7 +81,7 @@ struct DecodingOptions {
   int64_t max_length = 256;
   int64_t batch = 32;
   std::string weights = "fp32";
-  std::string signals = "fastest";
+  std::string signals = "folded";
 };
 
 struct EvalOptions {

@@ -1,7 +1,7 @@
 // Cases of translation: what RingFormer's signals cost in training, and beam search.
 #include "bench/cases/parts.h"
 #include "rondo/config/zoo.h"
-#include "rondo/decode/beam_search.h"
+#include "rondo/infer/beam_search.h"
 
 namespace rondo {
 namespace {
@@ -79,9 +79,7 @@ BenchResult ring_costs(const BenchOptions& options) {
 // Beam search over sentences that may not end, so that every search takes as many steps.
 std::function<void()> searching(const EncoderDecoderConfig& c, nn::WeightFormat format) {
   const auto model = std::dynamic_pointer_cast<EncoderDecoder>(drawn_network(ModelConfig{c}));
-  model->eval();
-  if (model->fold_signals()) model->use_folded(true, true);
-  model->convert(format);
+  const auto compiled = std::make_shared<CompiledTranslationModel>(*model, format);
   BeamMarks marks;
   marks.banned = {c.padding, marks.begin, marks.end};
   BeamOptions how;
@@ -89,7 +87,7 @@ std::function<void()> searching(const EncoderDecoderConfig& c, nn::WeightFormat 
   how.max_ratio = 1.0;
   how.max_extra = 0;
   const Tensor source = random_sentences(c);
-  return [model, source, marks, how] { beam_search(*model, source, marks, how); };
+  return [compiled, source, marks, how] { beam_search(*compiled, source, marks, how); };
 }
 
 BenchResult translate_sentences(const BenchOptions& options) {

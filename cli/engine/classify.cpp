@@ -14,9 +14,9 @@
 #include "rondo/base/log.h"
 #include "rondo/base/progress.h"
 #include "rondo/base/text.h"
-#include "rondo/decode/classifier.h"
 #include "rondo/image/image_list.h"
 #include "rondo/image/read_ahead.h"
+#include "rondo/infer/classifier.h"
 
 namespace rondo::cli {
 namespace {
@@ -73,8 +73,7 @@ class ClassifyRun {
       : options_(options),
         paths_(std::move(paths)),
         classifier_(model_as_told(options)),
-        augmenter_(classifier_.augment(), classifier_.side()),
-        ahead_(augmenter_, options.compute.threads, 2 * options.batch + 2),
+        ahead_(classifier_.augmenter(), options.compute.threads, 2 * options.batch + 2),
         area_(static_cast<size_t>(3 * classifier_.side() * classifier_.side())) {}
 
   void run() {
@@ -174,7 +173,6 @@ class ClassifyRun {
   const ClassifyOptions& options_;
   ImagePaths paths_;
   Classifier classifier_;
-  Augmenter augmenter_;
   ImageReadAhead ahead_;
   size_t area_;
   PreparedImage image_;

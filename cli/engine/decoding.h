@@ -2,10 +2,13 @@
 #pragma once
 
 #include "cli/verbs.h"
-#include "rondo/decode/translator.h"
+#include "rondo/infer/translator.h"
 
 namespace rondo::cli {
 
 TranslatorOptions translator_options(const DecodingOptions& decoding, int64_t n_best = 1);
+nn::WeightFormat weight_format(const DecodingOptions& decoding);
+std::shared_ptr<const CompiledTranslationModel> compile(const EncoderDecoder& model,
+                                                        const DecodingOptions& decoding);
 
 }  // namespace rondo::cli

@@ -8,7 +8,7 @@
 #include "cli/engine/session.h"
 #include "rondo/base/error.h"
 #include "rondo/base/text.h"
-#include "rondo/eval/trained.h"
+#include "rondo/infer/load.h"
 #include "rondo/train/language_score.h"
 
 namespace rondo::cli {

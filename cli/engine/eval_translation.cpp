@@ -11,8 +11,9 @@
 #include "cli/engine/session.h"
 #include "rondo/base/error.h"
 #include "rondo/base/progress.h"
-#include "rondo/decode/agreement.h"
-#include "rondo/eval/trained.h"
+#include "rondo/data/parallel_text.h"
+#include "rondo/infer/agreement.h"
+#include "rondo/infer/load.h"
 #include "rondo/metrics/bleu_report.h"
 #include "rondo/metrics/bleu_text.h"
 
@@ -54,11 +55,7 @@ System translate_test(const EvalOptions& options, const TestSet& test) {
       load_translation_model(options.run, options.tokenizer, verify_as(options.load));
   TranslatorOptions how = translator_options(options.decoding);
   if (options.agreement) how.beam.beam = 1;
-  Translator translator(trained.model, trained.tokenizers, how);
-  const auto as_trained =
-      options.agreement
-          ? load_translation_model(options.run, options.tokenizer, Verify::nothing).model
-          : nullptr;
+  const Translator translator(compile(*trained.model, options.decoding), trained.tokenizers, how);
   System system;
   const auto started = std::chrono::steady_clock::now();
   Progress progress("translate", static_cast<int64_t>(test.source.size()));
@@ -68,10 +65,10 @@ System translate_test(const EvalOptions& options, const TestSet& test) {
                                         test.source.begin() + static_cast<int64_t>(last));
     const std::vector<Translation> written = translator.translate(part);
     for (const Translation& t : written) system.lines.push_back(t.candidates.front().text);
-    if (as_trained != nullptr) {
-      system.as_fp32 += greedy_agreement(translator, *as_trained, false, part, written);
-      if (how.format == nn::WeightFormat::bf16) {
-        system.as_bf16 += greedy_agreement(translator, *as_trained, true, part, written);
+    if (options.agreement) {
+      system.as_fp32 += greedy_agreement(translator, *trained.model, false, part, written);
+      if (options.decoding.weights == "bf16") {
+        system.as_bf16 += greedy_agreement(translator, *trained.model, true, part, written);
       }
     }
     progress.update(static_cast<int64_t>(last));

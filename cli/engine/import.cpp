@@ -6,7 +6,7 @@
 #include "cli/engine/session.h"
 #include "cli/verbs.h"
 #include "rondo/base/text.h"
-#include "rondo/decode/classifier.h"
+#include "rondo/infer/classifier.h"
 
 void rondo_engine_import(const rondo::cli::ImportOptions& options) {
   using namespace rondo;

@@ -8,8 +8,8 @@
 #include "cli/engine/session.h"
 #include "cli/verbs.h"
 #include "rondo/base/text.h"
-#include "rondo/eval/trained.h"
 #include "rondo/infer/generator.h"
+#include "rondo/infer/load.h"
 
 namespace rondo::cli {
 namespace {

@@ -9,7 +9,7 @@
 #include "rondo/base/error.h"
 #include "rondo/base/log.h"
 #include "rondo/base/progress.h"
-#include "rondo/eval/trained.h"
+#include "rondo/infer/load.h"
 
 namespace rondo::cli {
 namespace {
@@ -57,13 +57,19 @@ TranslatorOptions translator_options(const DecodingOptions& decoding, int64_t n_
   o.beam.length_penalty = decoding.length_penalty;
   o.beam.max_length = decoding.max_length;
   o.batch = decoding.batch;
-  o.format = decoding.weights == "bf16"   ? nn::WeightFormat::bf16
-             : decoding.weights == "int8" ? nn::WeightFormat::int8
-                                          : nn::WeightFormat::fp32;
-  o.signals = decoding.signals == "folded"  ? SignalMode::folded
-              : decoding.signals == "apart" ? SignalMode::apart
-                                            : SignalMode::fastest;
   return o;
+}
+
+std::shared_ptr<const CompiledTranslationModel> compile(const EncoderDecoder& model,
+                                                        const DecodingOptions& decoding) {
+  return std::make_shared<CompiledTranslationModel>(
+      model, weight_format(decoding),
+      decoding.signals == "apart" ? SignalMode::apart : SignalMode::folded);
+}
+
+nn::WeightFormat weight_format(const DecodingOptions& decoding) {
+  if (decoding.weights == "bf16") return nn::WeightFormat::bf16;
+  return decoding.weights == "int8" ? nn::WeightFormat::int8 : nn::WeightFormat::fp32;
 }
 
 }  // namespace rondo::cli
@@ -73,8 +79,8 @@ void rondo_engine_translate(const rondo::cli::TranslateOptions& options) {
   cli::start_engine(options.compute);
   const TrainedTranslator trained =
       load_translation_model(options.run, options.tokenizer, cli::verify_as(options.load));
-  Translator translator(trained.model, trained.tokenizers,
-                        cli::translator_options(options.decoding, options.n_best));
+  const Translator translator(cli::compile(*trained.model, options.decoding), trained.tokenizers,
+                              cli::translator_options(options.decoding, options.n_best));
   cli::LineReader reader(options.input);
   Progress progress("translate", reader.total());
   int64_t done = 0;

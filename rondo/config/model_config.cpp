@@ -124,4 +124,14 @@ void apply_sizes(ModelConfig& config, const SizeOverrides& sizes) {
   check_model_config(config, "the sizes given");
 }
 
+int64_t image_side(const ModelConfig& config) {
+  const auto* vision = std::get_if<VisionConfig>(&config.network);
+  return vision != nullptr ? vision->image : std::get<PyramidConfig>(config.network).image;
+}
+
+int64_t image_classes(const ModelConfig& config) {
+  const auto* vision = std::get_if<VisionConfig>(&config.network);
+  return vision != nullptr ? vision->classes : std::get<PyramidConfig>(config.network).classes;
+}
+
 }  // namespace rondo

@@ -203,4 +203,8 @@ struct SizeOverrides {
 };
 void apply_sizes(ModelConfig& config, const SizeOverrides& sizes);
 
+// Side of the images, and number of classes, of an image network.
+int64_t image_side(const ModelConfig& config);
+int64_t image_classes(const ModelConfig& config);
+
 }  // namespace rondo

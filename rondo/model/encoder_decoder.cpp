@@ -173,11 +173,6 @@ bool EncoderDecoder::fold_signals() {
   return decoder_->fold_signals() || encoder;
 }
 
-void EncoderDecoder::use_folded(bool encoder, bool decoder) {
-  encoder_->use_folded(encoder);
-  decoder_->use_folded(decoder);
-}
-
 void EncoderDecoder::convert(nn::WeightFormat format) {
   encoder_->convert(format);
   decoder_->convert(format);

@@ -33,10 +33,10 @@ class EncoderDecoder : public Network {
   LossSum loss_of_target(const Tensor& target, const Tensor& labels, State& state,
                          double smoothing = 0.0);
 
-  // Inference: makes folded copies of the levels' weights (false: there is nothing to fold); says
-  // whether to play them; keeps all linear maps as `format`, for good. In this order.
+  // Inference, of a copy that nobody else uses (infer/compiled_translation_model.h), in this order:
+  // plays levels with weights of their own into which their signals are folded (false: there is
+  // nothing to fold); keeps all linear maps as `format`, for good.
   bool fold_signals();
-  void use_folded(bool encoder, bool decoder);
   void convert(nn::WeightFormat format);
   // After convert() to fewer bits: logits of `tokens` [R, K] alone after rows [R, D], by the head's
   // weights as they were. The best few tokens are seldom far apart.

@@ -63,11 +63,9 @@ CompiledSignals LevelSignals::compile(nn::WeightPacker& packer) const {
 
 nn::ProjectionSignals LevelSignals::projections() const {
   nn::ProjectionSignals signals = {query_.get(), key_.get(), value_.get(), place_};
-  if (use_folded_) {
-    signals.folded_query = folded_.query.get();
-    signals.folded_key = folded_.key.get();
-    signals.folded_value = folded_.value.get();
-  }
+  signals.folded_query = folded_.query.get();
+  signals.folded_key = folded_.key.get();
+  signals.folded_value = folded_.value.get();
   return signals;
 }
 

@@ -35,10 +35,8 @@ class LevelSignals : public nn::Module {
   // for every map the level nudges, after which the level costs what one without signals does.
   // Weights changed later are not noticed.
   void fold(const nn::Projections& projections, const nn::FeedForward* feed_forward);
-  // Whether the folded maps are used, once made.
-  void use_folded(bool use) { use_folded_ = use; }
   // Takes the place of the feed-forward's first map; null when not folded.
-  const nn::Linear* folded_up() const { return use_folded_ ? folded_.up.get() : nullptr; }
+  const nn::Linear* folded_up() const { return folded_.up.get(); }
   // The maps made by fold(), to be converted with the others.
   std::vector<std::shared_ptr<nn::Linear>> folded_maps() const;
 
@@ -50,7 +48,6 @@ class LevelSignals : public nn::Module {
   bool inner_feed_forward_ = false;
   std::shared_ptr<nn::LowRank> query_, key_, value_, feed_forward_;
   Folded folded_;
-  bool use_folded_ = false;
 };
 
 }  // namespace rondo

@@ -265,10 +265,6 @@ bool Stack::fold_signals() {
   return true;
 }
 
-void Stack::use_folded(bool use) {
-  for (int64_t i = 0; i < signals_->size(); ++i) (*signals_)[i].use_folded(use);
-}
-
 void Stack::convert(nn::WeightFormat format) {
   for (const auto& module : modules()) {
     if (auto* map = dynamic_cast<nn::Linear*>(module.get())) map->convert(format);

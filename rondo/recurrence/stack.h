@@ -60,11 +60,10 @@ class Stack : public nn::Module {
   // 0 = keep all. Stacks with cross-attention keep all: their memory's gradient would be lost.
   void recompute_every(int64_t levels) { recompute_every_ = levels; }
 
-  // Inference: makes weights of each level's own with its signals folded in; use_folded() then says
-  // whether they are played. False where that has no meaning (no signals, or pre-norm, where
-  // signals see another stream than the maps).
+  // Inference: from now on plays weights of each level's own with its signals folded in. False
+  // where that has no meaning (no signals, or pre-norm, where signals see another stream than the
+  // maps).
   bool fold_signals();
-  void use_folded(bool use);
   // Inference: every linear map kept as `format`, folded ones too. Fold first.
   void convert(nn::WeightFormat format);
 

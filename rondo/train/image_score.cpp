@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "rondo/base/progress.h"
-#include "rondo/train/image_model.h"
+#include "rondo/infer/image_model.h"
 
 namespace rondo {
 namespace {

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "rondo/image/pipeline.h"
-#include "rondo/train/image_model.h"
+#include "rondo/infer/image_model.h"
 #include "rondo/train/task.h"
 
 namespace rondo {

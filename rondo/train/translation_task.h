@@ -3,19 +3,11 @@
 
 #include "rondo/config/trained_files.h"
 #include "rondo/data/pair_batches.h"
+#include "rondo/data/pair_tokenizers.h"
 #include "rondo/model/encoder_decoder.h"
 #include "rondo/train/task.h"
 
 namespace rondo {
-
-// The tokenizers of both sides; the same one when they share it.
-struct PairTokenizers {
-  std::shared_ptr<const Tokenizer> source;
-  std::shared_ptr<const Tokenizer> target;
-};
-// Error{bad_input} if a side has none, or one that does not fit the model: more tokens than the
-// model has rows, another padding, or no mark for the beginning or end.
-PairTokenizers open_pair_tokenizers(const PairConfig& data, const EncoderDecoderConfig& model);
 
 // A batch as tensors: source [B, S], target and labels [B, T].
 struct PairTensors {

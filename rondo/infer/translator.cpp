@@ -1,33 +1,15 @@
 // Translating lines.
-#include "rondo/decode/translator.h"
+#include "rondo/infer/translator.h"
 
 #include <algorithm>
-#include <chrono>
-#include <numeric>
 
 #include "rondo/base/text.h"
+#include "rondo/infer/runtime.h"
 
 namespace rondo {
-namespace {
 
-constexpr int kTimings = 3;             // the fastest of so many counts
-constexpr int64_t kTypicalLength = 24;  // tokens of the sentences used for timing
-
-double seconds_of(const std::function<void()>& work) {
-  double best = 1e9;
-  for (int i = 0; i < kTimings; ++i) {
-    const auto started = std::chrono::steady_clock::now();
-    work();
-    const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - started;
-    best = std::min(best, taken.count());
-  }
-  return best;
-}
-
-}  // namespace
-
-Translator::Translator(std::shared_ptr<EncoderDecoder> model, PairTokenizers tokenizers,
-                       const TranslatorOptions& options)
+Translator::Translator(std::shared_ptr<const CompiledTranslationModel> model,
+                       PairTokenizers tokenizers, const TranslatorOptions& options)
     : model_(std::move(model)), tokenizers_(std::move(tokenizers)), options_(options) {
   const TokenMarks marks = tokenizers_.target->marks();
   marks_.begin = marks.begin;
@@ -39,43 +21,9 @@ Translator::Translator(std::shared_ptr<EncoderDecoder> model, PairTokenizers tok
        ++id) {
     marks_.banned.push_back(id);
   }
-  model_->eval();
-  folding_.possible = options_.signals != SignalMode::apart && model_->fold_signals();
-  model_->convert(options_.format);
-  folding_.encoder = folding_.decoder = folding_.possible;
-  if (folding_.possible) model_->use_folded(true, true);
-  // Rounded weights round differently folded and apart: what is written must not hang on a clock.
-  to_be_timed_ = folding_.possible && options_.signals == SignalMode::fastest &&
-                 options_.format == nn::WeightFormat::fp32;
 }
 
-void Translator::time_signals() {
-  const at::NoGradGuard no_grad;
-  folding_.encoder = time_encoder(true) < time_encoder(false);
-  folding_.decoder = time_decoder(true) < time_decoder(false);
-  model_->use_folded(folding_.encoder, folding_.decoder);
-  to_be_timed_ = false;
-}
-
-double Translator::time_encoder(bool folded) {
-  model_->use_folded(folded, false);
-  const Tensor source = at::full({options_.batch, kTypicalLength}, marks_.end, at::kLong);
-  return seconds_of([&] { model_->encode(source, Scope()); });
-}
-
-double Translator::time_decoder(bool folded) {
-  model_->use_folded(false, folded);
-  const Tensor source = at::full({options_.batch, kTypicalLength}, marks_.end, at::kLong);
-  const State start = model_->encode(source, Scope());
-  const Tensor tokens = at::full({options_.batch * options_.beam.beam, 1}, marks_.end, at::kLong);
-  return seconds_of([&] {
-    State state = start;
-    BeamCache beams;
-    for (int i = 0; i < 3; ++i) model_->head(model_->decode_beams(tokens, state, beams), Scope());
-  });
-}
-
-std::vector<Translation> Translator::translate(const std::vector<std::string>& lines) {
+std::vector<Translation> Translator::translate(const std::vector<std::string>& lines) const {
   std::vector<Translation> results(lines.size());
   std::vector<std::vector<int32_t>> sources(lines.size());
   std::vector<size_t> order;
@@ -97,7 +45,6 @@ std::vector<Translation> Translator::translate(const std::vector<std::string>& l
   std::stable_sort(order.begin(), order.end(),
                    [&](size_t a, size_t b) { return sources[a].size() < sources[b].size(); });
   const auto batch = static_cast<size_t>(options_.batch);
-  if (to_be_timed_ && order.size() > batch) time_signals();
   for (size_t first = 0; first < order.size(); first += batch) {
     const size_t last = std::min(order.size(), first + batch);
     translate_batch(
@@ -110,7 +57,7 @@ std::vector<Translation> Translator::translate(const std::vector<std::string>& l
 
 void Translator::translate_batch(const std::vector<std::vector<int32_t>>& sources,
                                  const std::vector<size_t>& which,
-                                 std::vector<Translation>& results) {
+                                 std::vector<Translation>& results) const {
   const auto rows = static_cast<int64_t>(which.size());
   const auto length = static_cast<int64_t>(sources[which.back()].size());  // sorted: the longest
   Tensor source = at::full({rows, length}, model_->config().padding, at::kLong);
@@ -119,7 +66,8 @@ void Translator::translate_batch(const std::vector<std::vector<int32_t>>& source
     const std::vector<int32_t>& tokens = sources[which[static_cast<size_t>(r)]];
     for (size_t t = 0; t < tokens.size(); ++t) table[r][static_cast<int64_t>(t)] = tokens[t];
   }
-  const auto found = beam_search(*model_, source, marks_, options_.beam);
+  std::vector<std::vector<Hypothesis>> found;
+  Runtime::get().compute([&] { found = beam_search(*model_, source, marks_, options_.beam); });
   for (size_t r = 0; r < which.size(); ++r) {
     for (const Hypothesis& h : found[r]) {
       Translation::Candidate c;

@@ -1,5 +1,5 @@
 // Beam search.
-#include "rondo/decode/beam_search.h"
+#include "rondo/infer/beam_search.h"
 
 #include <algorithm>
 #include <cmath>
@@ -28,7 +28,7 @@ struct Continuations {
 
 class Search {
  public:
-  Search(EncoderDecoder& model, const BeamMarks& marks, const BeamOptions& options)
+  Search(const CompiledTranslationModel& model, const BeamMarks& marks, const BeamOptions& options)
       : model_(model), marks_(marks), options_(options) {}
 
   std::vector<std::vector<Hypothesis>> run(const Tensor& source) {
@@ -46,7 +46,7 @@ class Search {
 
  private:
   void start(const Tensor& source) {
-    state_ = model_.encode(source, Scope());
+    state_ = model_.encode(source);
     const Tensor lengths = source.ne(model_.config().padding).sum(1);  // [B]
     for (int64_t i = 0; i < source.size(0); ++i) {
       Sentence s;
@@ -61,9 +61,9 @@ class Search {
 
   Continuations continuations() {
     const auto rows = static_cast<int64_t>(tokens_.size());
-    const Tensor tokens = at::tensor(tokens_, at::kLong).unsqueeze(1);               // [B·n, 1]
-    const Tensor hidden = model_.decode_beams(tokens, state_, beams_).squeeze(1);    // [B·n, D]
-    const Tensor logits = model_.head(hidden, Scope()).to(at::kFloat).contiguous();  // [B·n, V]
+    const Tensor tokens = at::tensor(tokens_, at::kLong).unsqueeze(1);             // [B·n, 1]
+    const Tensor hidden = model_.decode_beams(tokens, state_, beams_).squeeze(1);  // [B·n, D]
+    const Tensor logits = model_.head(hidden).to(at::kFloat).contiguous();         // [B·n, V]
     auto [values, indices, norm] = best_tokens(logits);
     const Tensor before = at::tensor(scores_, at::kDouble);  // [B·n]
     const Tensor shift = (before - norm).view({rows, 1});
@@ -229,7 +229,7 @@ class Search {
                      sentences_.end());
   }
 
-  EncoderDecoder& model_;
+  const CompiledTranslationModel& model_;
   const BeamMarks& marks_;
   const BeamOptions& options_;
   State state_;                      // of sentences
@@ -247,8 +247,8 @@ int64_t most_tokens(const BeamOptions& options, int64_t source_tokens) {
   return std::clamp<int64_t>(static_cast<int64_t>(room), 1, options.max_length);
 }
 
-std::vector<std::vector<Hypothesis>> beam_search(EncoderDecoder& model, const Tensor& source,
-                                                 const BeamMarks& marks,
+std::vector<std::vector<Hypothesis>> beam_search(const CompiledTranslationModel& model,
+                                                 const Tensor& source, const BeamMarks& marks,
                                                  const BeamOptions& options) {
   return Search(model, marks, options).run(source);
 }

@@ -3,7 +3,7 @@
 // from the configuration itself, so a new scheme or kind is covered on the day it is added.
 #include <set>
 
-#include "rondo/decode/agreement.h"
+#include "rondo/infer/agreement.h"
 #include "rondo/infer/sampler.h"
 #include "rondo/infer/session.h"
 #include "tests/base/base_test_util.h"
@@ -225,12 +225,13 @@ TEST(TranslateGuard, TranslatesAsTheTrainedNetworkWould) {
         TranslatorOptions options;
         options.beam.beam = 1;
         options.beam.max_length = 12;
-        options.signals = signals;
-        Translator translator(guarded_translator(depth), {bytes, bytes}, options);
+        const auto as_trained = guarded_translator(depth);
+        const Translator translator(std::make_shared<CompiledTranslationModel>(
+                                        *as_trained, nn::WeightFormat::fp32, signals),
+                                    {bytes, bytes}, options);
         const std::vector<std::string> part(lines.begin(),
                                             lines.begin() + static_cast<int64_t>(rows));
         const std::vector<Translation> written = translator.translate(part);
-        const auto as_trained = guarded_translator(depth);
         const Agreement found = greedy_agreement(translator, *as_trained, false, part, written);
         EXPECT_EQ(found.sentences, static_cast<int64_t>(rows));
         EXPECT_EQ(found.same, found.sentences);

@@ -1,5 +1,5 @@
 // Classifying images.
-#include "rondo/decode/classifier.h"
+#include "rondo/infer/classifier.h"
 
 #include <fmt/format.h>
 
@@ -8,7 +8,8 @@
 #include <numeric>
 
 #include "rondo/base/error.h"
-#include "rondo/base/text.h"
+#include "rondo/image/decode.h"
+#include "rondo/infer/runtime.h"
 
 namespace rondo {
 namespace {
@@ -39,34 +40,32 @@ Prediction likeliest_classes(const float* logits, int64_t classes, int64_t top) 
 }  // namespace
 
 Classifier::Classifier(ImageModel model)
-    : model_(std::move(model)), side_(image_side(model_.config)) {}
+    : model_(std::move(model)),
+      side_(image_side(model_.config)),
+      augmenter_(model_.augment, side_) {}
 
-std::vector<Prediction> Classifier::classify(const float* pixels, int64_t rows, int64_t top) {
+std::vector<float> Classifier::prepare(std::string_view image, const std::string& name) const {
+  std::vector<float> pixels(static_cast<size_t>(3 * side_ * side_));
+  augmenter_.evaluate(decode_image(image, name), pixels.data());
+  return pixels;
+}
+
+Prediction Classifier::classify_image(std::string_view image, int64_t top,
+                                      const std::string& name) const {
+  return classify(prepare(image, name).data(), 1, top).front();
+}
+
+std::vector<Prediction> Classifier::classify(const float* pixels, int64_t rows, int64_t top) const {
   const Tensor images =
       at::from_blob(const_cast<float*>(pixels), {rows, 3, side_, side_}, at::kFloat);
-  const Tensor logits = image_logits(*model_.network, images).contiguous();  // [rows, classes]
+  Tensor logits;  // [rows, classes]
+  Runtime::get().compute([&] { logits = image_logits(*model_.network, images).contiguous(); });
   std::vector<Prediction> predictions;
   for (int64_t r = 0; r < rows; ++r) {
     const int64_t classes = logits.size(1);
     predictions.push_back(likeliest_classes(logits.data_ptr<float>() + r * classes, classes, top));
   }
   return predictions;
-}
-
-ClassNames read_names_for(const ModelConfig& config, const std::string& path) {
-  if (std::string(config.task()) != "image") {
-    throw Error(ExitCode::usage,
-                fmt::format("--classes does not apply to a model of kind {}", config.kind()));
-  }
-  ClassNames names = read_class_names(path);
-  const int64_t classes = image_classes(config);
-  if (names.count() != classes) {
-    throw Error(ExitCode::bad_input,
-                fmt::format("{}: expected {} classes, as the network has, got {}", path,
-                            with_commas(classes), with_commas(names.count())),
-                "one class a line, in the order of their numbers");
-  }
-  return names;
 }
 
 }  // namespace rondo

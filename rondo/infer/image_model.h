@@ -7,10 +7,6 @@
 
 namespace rondo {
 
-// Side of the images, and number of classes, of an image network's configuration.
-int64_t image_side(const ModelConfig& config);
-int64_t image_classes(const ModelConfig& config);
-
 struct ImageModel {
   std::shared_ptr<Network> network;  // in evaluation mode
   ModelConfig config;
@@ -27,5 +23,9 @@ ImageModel load_image_model(const std::string& given, int64_t loops = 0,
 
 // Logits [B, classes] of images [B, 3, side, side], without gradients.
 Tensor image_logits(Network& network, const Tensor& images);
+
+// The names in `path` for the classes of a network. Error{usage} if it is no image network,
+// Error{bad_input} unless there are as many as it has classes.
+ClassNames read_names_for(const ModelConfig& config, const std::string& path);
 
 }  // namespace rondo

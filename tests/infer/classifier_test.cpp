@@ -1,6 +1,7 @@
 // From images to classes: the softmax of the network's own logits, sorted; every row by itself.
-#include "rondo/decode/classifier.h"
+#include "rondo/infer/classifier.h"
 
+#include "rondo/image/contact_sheet.h"
 #include "tests/base/base_test_util.h"
 #include "tests/support/expect.h"
 #include "tests/support/gradcheck.h"
@@ -42,6 +43,28 @@ TEST(Classify, GivesTheSoftmaxOfTheLogitsSorted) {
   ASSERT_EQ(few[0].size(), 2u);
   EXPECT_EQ(few[0][0].number, all[0][0].number);
   EXPECT_NEAR(few[0][0].probability, all[0][0].probability, 1e-6) << "whatever the batch";
+}
+
+TEST(Classify, TakesTheBytesOfAFile) {
+  const at::NoGradGuard no_grad;
+  const Classifier classifier(small_image_model());
+  Image image;
+  image.width = 20;
+  image.height = 18;
+  for (int64_t i = 0; i < 3 * 20 * 18; ++i) image.pixels.push_back(static_cast<uint8_t>(i * 7));
+  const std::string file = encode_png(image);
+  const Prediction got = classifier.classify_image(file, 7);
+  std::vector<float> pixels(3 * 16 * 16);  // the way of evaluation, by hand
+  Augmenter(AugmentConfig(), 16).evaluate(image, pixels.data());
+  EXPECT_EQ(classifier.prepare(file), pixels);
+  const Prediction want = classifier.classify(pixels.data(), 1, 7).front();
+  ASSERT_EQ(got.size(), want.size());
+  for (size_t i = 0; i < got.size(); ++i) {
+    EXPECT_EQ(got[i].number, want[i].number);
+    EXPECT_EQ(got[i].probability, want[i].probability);
+  }
+  expect_error(ExitCode::bad_input, "photo",
+               [&] { classifier.classify_image("no image", 1, "photo"); });
 }
 
 TEST(Classify, OfEqualsTheLowerNumberComesFirst) {

@@ -1,9 +1,10 @@
 // Loading image networks.
-#include "rondo/train/image_model.h"
+#include "rondo/infer/image_model.h"
 
 #include <fmt/format.h>
 
 #include "rondo/base/error.h"
+#include "rondo/base/text.h"
 
 namespace rondo {
 namespace {
@@ -62,16 +63,6 @@ void load_part(Network& network, const TrainedFiles& files, const ModelConfig& c
 
 }  // namespace
 
-int64_t image_side(const ModelConfig& config) {
-  const auto* vision = std::get_if<VisionConfig>(&config.network);
-  return vision != nullptr ? vision->image : std::get<PyramidConfig>(config.network).image;
-}
-
-int64_t image_classes(const ModelConfig& config) {
-  const auto* vision = std::get_if<VisionConfig>(&config.network);
-  return vision != nullptr ? vision->classes : std::get<PyramidConfig>(config.network).classes;
-}
-
 ImageModel load_image_model(const std::string& given, int64_t loops, Verify verify) {
   const TrainedFiles files = find_trained(given);
   require_task(files, given, "image");
@@ -98,6 +89,22 @@ Tensor image_logits(Network& network, const Tensor& images) {
   const c10::InferenceMode no_gradients;
   State state;
   return network.forward({{"images", images}}, state, Scope()).at("logits").to(at::kFloat);
+}
+
+ClassNames read_names_for(const ModelConfig& config, const std::string& path) {
+  if (std::string(config.task()) != "image") {
+    throw Error(ExitCode::usage,
+                fmt::format("--classes does not apply to a model of kind {}", config.kind()));
+  }
+  ClassNames names = read_class_names(path);
+  const int64_t classes = image_classes(config);
+  if (names.count() != classes) {
+    throw Error(ExitCode::bad_input,
+                fmt::format("{}: expected {} classes, as the network has, got {}", path,
+                            with_commas(classes), with_commas(names.count())),
+                "one class a line, in the order of their numbers");
+  }
+  return names;
 }
 
 }  // namespace rondo

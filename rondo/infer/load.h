@@ -1,10 +1,14 @@
-// Trained models ready for use: from a run folder (its best model) or a model file.
+// Trained models ready for use, from a run folder (its best model) or a model file: the network in
+// evaluation mode, with the tokenizers, class names and image preparation that belong to it.
 #pragma once
 
+#include <variant>
+
 #include "rondo/config/trained_files.h"
-#include "rondo/data/tokenizer.h"
+#include "rondo/data/pair_tokenizers.h"
+#include "rondo/infer/image_model.h"
+#include "rondo/model/encoder_decoder.h"
 #include "rondo/model/language_model.h"
-#include "rondo/train/translation_task.h"
 
 namespace rondo {
 
@@ -32,5 +36,10 @@ struct TrainedTranslator {
 // `tokenizer`: overrides the run's, for both sides; a model file needs it.
 TrainedTranslator load_translation_model(const std::string& given, const std::string& tokenizer,
                                          Verify verify = Verify::checksum);
+
+// Any of them. `tokenizer`: as above; image networks have none.
+using TrainedModel = std::variant<TrainedLanguageModel, TrainedTranslator, ImageModel>;
+TrainedModel load(const std::string& given, const std::string& tokenizer = "",
+                  Verify verify = Verify::checksum);
 
 }  // namespace rondo

@@ -3,7 +3,7 @@
 // on those it was batched with.
 #pragma once
 
-#include "rondo/model/encoder_decoder.h"
+#include "rondo/infer/compiled_translation_model.h"
 
 namespace rondo {
 
@@ -34,8 +34,8 @@ struct Hypothesis {
 };
 
 // The best translations of every row of source [B, S] (padded), best first.
-std::vector<std::vector<Hypothesis>> beam_search(EncoderDecoder& model, const Tensor& source,
-                                                 const BeamMarks& marks,
+std::vector<std::vector<Hypothesis>> beam_search(const CompiledTranslationModel& model,
+                                                 const Tensor& source, const BeamMarks& marks,
                                                  const BeamOptions& options);
 
 }  // namespace rondo

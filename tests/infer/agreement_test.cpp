@@ -1,5 +1,5 @@
 // Decoding against the forward pass of training: the same weights agree, others do not.
-#include "rondo/decode/agreement.h"
+#include "rondo/infer/agreement.h"
 
 #include <gtest/gtest.h>
 
@@ -38,9 +38,9 @@ TEST(GreedyAgreement, HoldsForTheSameWeightsAlone) {
       TranslatorOptions options;
       options.beam.beam = 1;
       options.batch = 4;
-      options.format = format;
-      options.signals = signals;
-      Translator translator(model, {bytes, bytes}, options);
+      const Translator translator(
+          std::make_shared<CompiledTranslationModel>(*model, format, signals), {bytes, bytes},
+          options);
       const std::vector<Translation> written = translator.translate(lines);
       const bool bf16 = format == nn::WeightFormat::bf16;
       const Agreement found = greedy_agreement(translator, *same, bf16, lines, written);

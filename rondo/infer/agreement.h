@@ -2,7 +2,7 @@
 // folded, caches and token by token on one side, the plain forward pass of training on the other.
 #pragma once
 
-#include "rondo/decode/translator.h"
+#include "rondo/infer/translator.h"
 
 namespace rondo {
 

@@ -1,21 +1,17 @@
 // From lines of text to their translations: tokens, batches of similar length, beam search, text
-// again, in the order given.
+// again, in the order given. A translator is immutable and may be called from any thread; callers
+// take turns at the runtime's threads.
 #pragma once
 
-#include "rondo/decode/beam_search.h"
-#include "rondo/train/translation_task.h"
+#include "rondo/data/pair_tokenizers.h"
+#include "rondo/infer/beam_search.h"
 
 namespace rondo {
-
-// How the low-rank signals of a level are played.
-enum class SignalMode { fastest, folded, apart };
 
 struct TranslatorOptions {
   BeamOptions beam;
   int64_t batch = 32;               // sentences translated together
   int64_t max_source_tokens = 512;  // longer lines are cut
-  nn::WeightFormat format = nn::WeightFormat::fp32;
-  SignalMode signals = SignalMode::fastest;
 };
 
 struct Translation {
@@ -33,38 +29,24 @@ struct Translation {
 
 class Translator {
  public:
-  // Takes the model over: its weights are converted as the options say. With SignalMode::fastest
-  // signals are folded; if weights stay fp32 and there is more than a batch to translate, both ways
-  // are timed once on such a batch, encoder and decoder apart.
-  Translator(std::shared_ptr<EncoderDecoder> model, PairTokenizers tokenizers,
+  Translator(std::shared_ptr<const CompiledTranslationModel> model, PairTokenizers tokenizers,
              const TranslatorOptions& options);
 
   // Translations of `lines`, in order. The text of each does not depend on the others.
-  std::vector<Translation> translate(const std::vector<std::string>& lines);
+  std::vector<Translation> translate(const std::vector<std::string>& lines) const;
 
-  struct Folding {
-    bool possible = false;
-    bool encoder = false;
-    bool decoder = false;
-  };
-  const Folding& folding() const { return folding_; }
   const BeamMarks& marks() const { return marks_; }
   const TranslatorOptions& options() const { return options_; }
   const PairTokenizers& tokenizers() const { return tokenizers_; }
 
  private:
-  void time_signals();
-  double time_encoder(bool folded);
-  double time_decoder(bool folded);
   void translate_batch(const std::vector<std::vector<int32_t>>& sources,
-                       const std::vector<size_t>& which, std::vector<Translation>& results);
+                       const std::vector<size_t>& which, std::vector<Translation>& results) const;
 
-  std::shared_ptr<EncoderDecoder> model_;
+  std::shared_ptr<const CompiledTranslationModel> model_;
   PairTokenizers tokenizers_;
   TranslatorOptions options_;
   BeamMarks marks_;
-  Folding folding_;
-  bool to_be_timed_ = false;
 };
 
 }  // namespace rondo

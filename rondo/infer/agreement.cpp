@@ -1,5 +1,5 @@
 // Translations read again by the forward pass.
-#include "rondo/decode/agreement.h"
+#include "rondo/infer/agreement.h"
 
 #include "rondo/nn/precision.h"
 

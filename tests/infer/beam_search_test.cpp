@@ -1,7 +1,7 @@
 // Beam search against two independent searches: one that looks at every sequence there is, and a
 // plain one that runs the whole network anew for every hypothesis. And: a sentence's translations
 // do not depend on its neighbours, on folding or on the threads.
-#include "rondo/decode/beam_search.h"
+#include "rondo/infer/beam_search.h"
 
 #include <cmath>
 
@@ -98,7 +98,7 @@ TEST(BeamSearch, AWideBeamFindsTheBestOfAllSequences) {
     BeamOptions o;
     o.beam = 40;  // of 3 + 9 + 27 prefixes: nothing is ever dropped
     o.max_length = 4;
-    const auto found = beam_search(*model, source, marks_of(6), o);
+    const auto found = beam_search(CompiledTranslationModel(*model), source, marks_of(6), o);
     ASSERT_EQ(found.size(), 1U);
     EXPECT_EQ(found[0][0].tokens, best->tokens);
     EXPECT_NEAR(found[0][0].log_probability, best->log_p, 1e-4);
@@ -167,7 +167,7 @@ TEST_P(Schemes, EqualsThePlainSearch) {
     o.length_penalty = 0.6;
     o.max_ratio = 1.0;
     o.max_extra = 2;
-    const auto found = beam_search(*model, source, marks_of(9), o);
+    const auto found = beam_search(CompiledTranslationModel(*model), source, marks_of(9), o);
     for (size_t r = 0; r < 3; ++r) {
       const auto length = static_cast<int64_t>(sentences[r].size());
       const Tensor alone = at::tensor(sentences[r], at::kLong).unsqueeze(0);
@@ -225,7 +225,7 @@ TEST(BeamSearch, StaysWithinItsLength) {
   for (const int64_t most : {1, 2, 3}) {
     BeamOptions o;
     o.max_length = most;
-    const auto found = beam_search(*model, source, marks_of(9), o);
+    const auto found = beam_search(CompiledTranslationModel(*model), source, marks_of(9), o);
     for (const Hypothesis& h : found[0]) {
       EXPECT_LT(static_cast<int64_t>(h.tokens.size()), most);
     }
@@ -263,7 +263,7 @@ TEST(BeamSearch, BannedTokensAreNeverWritten) {
   BeamOptions o;
   o.n_best = 5;
   const Tensor source = at::tensor({3, 7, 5, 2}, at::kLong).unsqueeze(0);
-  const auto found = beam_search(*model, source, marks, o);
+  const auto found = beam_search(CompiledTranslationModel(*model), source, marks, o);
   for (const Hypothesis& h : found[0]) {
     for (const int32_t token : h.tokens) EXPECT_TRUE(token == 3 || token == 8) << token;
   }
@@ -286,13 +286,15 @@ TEST_P(Folded, SignalsComputeTheSame) {
                            {"target", at::randint(3, 9, {3, 5}, at::kLong)}};
   State state;
   const Tensor apart = model->forward(in, state, Scope()).at("logits");
+  const Tensor source = in.at("source");
+  const CompiledTranslationModel compiled(*model);  // of a copy
+  expect_identical(model->forward(in, state, Scope()).at("logits"), apart);
   ASSERT_TRUE(model->fold_signals());
-  model->use_folded(true, true);
   const Tensor folded = model->forward(in, state, Scope()).at("logits");
   expect_near(folded, apart, 1e-5);
   EXPECT_GT((folded - apart).abs().max().item<double>(), 0.0) << "another path was taken";
-  model->use_folded(false, false);
-  expect_identical(model->forward(in, state, Scope()).at("logits"), apart);
+  expect_near(compiled.encode(source).get("memory"), model->encode(source, Scope()).get("memory"),
+              1e-5);
 }
 
 INSTANTIATE_TEST_SUITE_P(All, Folded,

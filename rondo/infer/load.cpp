@@ -1,5 +1,5 @@
 // Loading trained models.
-#include "rondo/eval/trained.h"
+#include "rondo/infer/load.h"
 
 #include <fmt/format.h>
 
@@ -54,6 +54,13 @@ TrainedTranslator load_translation_model(const std::string& given, const std::st
   load_weights(*trained.model, SafetensorsFile::open(files.weights), verify);
   trained.model->eval();
   return trained;
+}
+
+TrainedModel load(const std::string& given, const std::string& tokenizer, Verify verify) {
+  const std::string task = find_trained(given).model.task();
+  if (task == "lm") return load_language_model(given, tokenizer, verify);
+  if (task == "translation") return load_translation_model(given, tokenizer, verify);
+  return load_image_model(given, 0, verify);
 }
 
 }  // namespace rondo

@@ -1,0 +1,42 @@
+// From images to the likeliest classes. A classifier is immutable and may be called from any
+// thread; callers take turns at the runtime's threads.
+#pragma once
+
+#include "rondo/image/augment.h"
+#include "rondo/infer/image_model.h"
+
+namespace rondo {
+
+struct ClassProbability {
+  int64_t number = 0;
+  double probability = 0;
+};
+using Prediction = std::vector<ClassProbability>;  // likeliest first; of equals the lower number
+
+class Classifier {
+ public:
+  explicit Classifier(ImageModel model);
+
+  // The `top` likeliest classes of an image, given as the bytes of a JPEG or PNG file. `name`: what
+  // an Error calls it.
+  Prediction classify_image(std::string_view image, int64_t top,
+                            const std::string& name = "image") const;
+  // Such bytes as the network reads them [3, side, side].
+  std::vector<float> prepare(std::string_view image, const std::string& name = "image") const;
+
+  // The `top` likeliest classes of each image, all of them where there are fewer. pixels: [rows, 3,
+  // side, side] as Augmenter::evaluate() makes them. Error{bad_input} if the network answers
+  // something that is no number.
+  std::vector<Prediction> classify(const float* pixels, int64_t rows, int64_t top) const;
+
+  int64_t side() const { return side_; }
+  const ClassNames& names() const { return model_.names; }
+  const Augmenter& augmenter() const { return augmenter_; }
+
+ private:
+  ImageModel model_;
+  int64_t side_;
+  Augmenter augmenter_;
+};
+
+}  // namespace rondo

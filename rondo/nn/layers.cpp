@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include "rondo/nn/kernel_choice.h"
-#include "rondo/nn/products.h"
 
 namespace rondo::nn {
 
@@ -118,11 +117,9 @@ Tensor LowRank::forward(const Tensor& x, const Scope& scope) const {
   return matmul(linear(x, down_, Tensor(), scope / "down"), up_, scope / "up");
 }
 
-Tensor LowRank::join(const Tensor& x, const Scope& scope, Result result) const {
+Tensor LowRank::join(const Tensor& x, const Scope& scope) const {
   scope.elementwise(x);
-  if (full_.defined()) return x + forward(x, scope);
-  if (scope.watched()) report(x, scope);
-  return low_rank_sum(x, down_, up_, scope, result);
+  return x + forward(x, scope);
 }
 
 Tensor LowRank::matrix() const {
@@ -155,24 +152,9 @@ CompiledFeedForward FeedForward::compile(WeightPacker& packer) const {
   return {up_->compile(packer), down_->compile(packer), shape_.activation};
 }
 
-bool FeedForward::joins_maps(const Tensor& u, const Linear& up, const Scope& scope) const {
-  const bool dropped = shape_.hidden_dropout > 0.0 && is_training();
-  return branches_in_bf16() && !dropped && !scope.wants("hidden") &&
-         linear_is_fused(u, up.weight()) && linear_is_fused(u, down_->weight()) &&
-         u.numel() >= kFewRows * u.size(-1);
-}
-
 Tensor FeedForward::forward(const Tensor& u, const Tensor& inner, const Scope& scope,
                             const Linear* up) const {
   const Linear& map = up != nullptr ? *up : *up_;
-  const bool gelu = shape_.activation == Activation::gelu;
-  if (!inner.defined() && joins_maps(u, map, scope)) {
-    if (scope.watched() && gelu) {
-      const auto rows = static_cast<double>(u.numel() / u.size(-1));
-      scope.gelu(rows * static_cast<double>(map.weight().size(0)));
-    }
-    return feed_forward(u, map.map(), down_->map(), shape_.activation, scope);
-  }
   // Our kernel adds the bias on its way; maps that were converted, and have no weight, add their
   // own.
   const bool apart = kernels_in_use() == Kernels::fused && map.weight().numel() > 0;
@@ -183,7 +165,7 @@ Tensor FeedForward::forward(const Tensor& u, const Tensor& inner, const Scope& s
     scope.elementwise(h);
     h = h + inner;
   }
-  if (gelu) scope.gelu(static_cast<double>(h.numel()));
+  if (shape_.activation == Activation::gelu) scope.gelu(static_cast<double>(h.numel()));
   h = nn::dropout(activate(h, shape_.activation, bias), shape_.hidden_dropout, is_training());
   scope.record("hidden", h);
   return down_->forward(h, scope / "down");  // [B, T, D]

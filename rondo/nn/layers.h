@@ -100,7 +100,7 @@ class LowRank : public Module {
   LowRank(int64_t in, int64_t out, int64_t rank);
   Tensor forward(const Tensor& x, const Scope& scope) const;
   // x + g(x), where out = in.
-  Tensor join(const Tensor& x, const Scope& scope, Result result = Result::stream) const;
+  Tensor join(const Tensor& x, const Scope& scope) const;
   // The map as one matrix [out, in].
   Tensor matrix() const;
   // map(x) + g(x) as one linear map.
@@ -136,9 +136,6 @@ class FeedForward : public Module {
   const Linear& up() const { return *up_; }
 
  private:
-  // Whether both maps and the activation are one function now.
-  bool joins_maps(const Tensor& u, const Linear& up, const Scope& scope) const;
-
   FeedForwardShape shape_;
   std::shared_ptr<Linear> up_;
   std::shared_ptr<Linear> down_;

@@ -9,8 +9,6 @@
 
 #include "rondo/kernels/dropout.h"
 #include "rondo/kernels/packed_rows.h"
-#include "rondo/nn/fused_feed_forward.h"
-#include "rondo/nn/fused_low_rank.h"
 
 namespace rondo::nn {
 namespace {
@@ -103,19 +101,6 @@ Tensor linear(const Tensor& x, const LinearMap& map, const Scope& scope, Result 
   const auto in = [bf16](const Tensor& t) { return bf16 ? rounded(t) : t; };
   return at::linear(in(x), in(map.matrix()),
                     bias.defined() ? c10::optional<Tensor>(bias) : c10::nullopt);
-}
-
-Tensor low_rank_sum(const Tensor& x, const Tensor& down, const Tensor& up, const Scope& scope,
-                    Result result) {
-  if (!linear_is_fused(x, down) || x.scalar_type() != at::kFloat) {
-    return x + matmul(linear(x, down, Tensor(), scope / "down"), up, scope / "up");
-  }
-  if (scope.watched()) {
-    const double each = static_cast<double>(x.numel()) * static_cast<double>(down.size(0));
-    (scope / "down").multiply_adds(each);
-    (scope / "up").multiply_adds(each);
-  }
-  return fused_low_rank_sum(x, down, up, runs_in_bf16(Operation::linear, x.scalar_type()), result);
 }
 
 PackedWeight::PackedWeight(const Tensor& weight, kernels::PackedFormat format)
@@ -300,16 +285,6 @@ Tensor activate(const Tensor& x, Activation activation, const Tensor& bias) {
   }
   const Tensor in = bias.defined() ? x + bias.to(x.scalar_type()) : x;
   return activation == Activation::gelu ? at::gelu(in) : at::relu(in);
-}
-
-Tensor feed_forward(const Tensor& u, const LinearMap& up, const LinearMap& down,
-                    Activation activation, const Scope& scope) {
-  if (scope.watched()) {
-    const double rows = static_cast<double>(u.numel()) / static_cast<double>(u.size(-1));
-    (scope / "up").multiply_adds(rows * static_cast<double>(up.weight.numel()));
-    (scope / "down").multiply_adds(rows * static_cast<double>(down.weight.numel()));
-  }
-  return fused_feed_forward(u, up, down, activation == Activation::gelu);
 }
 
 Tensor weighted_sum(const WeightedSum& in) {

@@ -20,10 +20,6 @@ inline Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias, 
   return linear(x, LinearMap{weight, bias}, scope, result);
 }
 
-// x + (x downᵀ) up, of x [..., in] with down [r, in] and up [r, in].
-Tensor low_rank_sum(const Tensor& x, const Tensor& down, const Tensor& up, const Scope& scope,
-                    Result result = Result::stream);
-
 // A weight [out, in] packed for products with any number of rows, which stay fp32.
 struct PackedWeight {
   PackedWeight(const Tensor& weight, kernels::PackedFormat format);
@@ -82,10 +78,6 @@ Tensor embed(const Tensor& table, const Tensor& tokens, int64_t padding = -1);
 enum class Activation { gelu, relu };
 // Of x, or of x + bias (a vector along the last dimension).
 Tensor activate(const Tensor& x, Activation activation, const Tensor& bias = {});
-
-// down · act(up · u) in mixed precision, for maps that are fused (linear_is_fused()).
-Tensor feed_forward(const Tensor& u, const LinearMap& up, const LinearMap& down,
-                    Activation activation, const Scope& scope);
 
 // a·x + b·y, with numbers a and b [] that count as 1 where undefined; without y x itself.
 Tensor weighted_sum(const WeightedSum& in);

@@ -69,10 +69,9 @@ nn::ProjectionSignals LevelSignals::projections() const {
   return signals;
 }
 
-Tensor LevelSignals::feed_forward_input(const Tensor& x, const Scope& scope,
-                                        nn::Result result) const {
+Tensor LevelSignals::feed_forward_input(const Tensor& x, const Scope& scope) const {
   if (feed_forward_ == nullptr || inner_feed_forward_ || folded_up() != nullptr) return x;
-  return feed_forward_->join(x, scope, result);
+  return feed_forward_->join(x, scope);
 }
 
 Tensor LevelSignals::feed_forward_inner(const Tensor& x, const Scope& scope) const {

@@ -26,8 +26,7 @@ class LevelSignals : public nn::Module {
   nn::ProjectionSignals projections() const;
   // x + g_F(x), what the feed-forward reads (x itself when the signal joins elsewhere or is
   // absent).
-  Tensor feed_forward_input(const Tensor& x, const Scope& scope,
-                            nn::Result result = nn::Result::stream) const;
+  Tensor feed_forward_input(const Tensor& x, const Scope& scope) const;
   // g_F(x) of width F, added after the up-projection (ablation inter-ffn); undefined otherwise.
   Tensor feed_forward_inner(const Tensor& x, const Scope& scope) const;
 

@@ -177,10 +177,7 @@ Stream Stack::play_feed_forward(const Level& level, const Stream& stream, const 
   if (level.signal != kNone) {
     const LevelSignals& signals = (*signals_)[level.signal];
     x.sum = nn::weighted_sum(stream);
-    // Post-norm the map reads it as it is, pre-norm a norm does, as it does the stream.
-    const bool post = options_.placement == NormPlacement::post;
-    const Stream signalled = {signals.feed_forward_input(
-        x.sum, here / "signal", post ? nn::Result::branch : nn::Result::stream)};
+    const Stream signalled = {signals.feed_forward_input(x.sum, here / "signal")};
     inner = signals.feed_forward_inner(x.sum, here / "signal");
     x.norm = norm_before(level.feed_forward_norm, signalled, here).norm;
     up = signals.folded_up();

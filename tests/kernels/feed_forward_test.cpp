@@ -1,8 +1,5 @@
-// A feed-forward as one function, against torch's operations in double: with and without biases,
-// over odd shapes; what it tells an observer; gradients in place; the same bits with any number of
-// threads.
-#include <map>
-
+// A feed-forward in mixed precision, against torch's operations in double: with and without biases,
+// over odd shapes; gradients in place; the same bits with any number of threads.
 #include "rondo/nn/gradients.h"
 #include "rondo/nn/layers.h"
 #include "tests/kernels/kernel_test_util.h"
@@ -16,7 +13,7 @@ struct FeedForwardCase {
   nn::Activation activation;
   bool bias;
 };
-// Below 32 rows maps are not joined; 700 rows are several pieces.
+// Below 32 rows products are gemm's; 700 rows are several pieces.
 const FeedForwardCase kFeedForwardCases[] = {{{3, 7, 24}, 50, nn::Activation::gelu, true},
                                              {{5, 8, 24}, 50, nn::Activation::gelu, true},
                                              {{2, 21, 17}, 33, nn::Activation::relu, true},
@@ -37,18 +34,17 @@ std::shared_ptr<nn::FeedForward> drawn_feed_forward(const FeedForwardCase& c) {
 }
 
 // With the gradients of all parameters and u.
-WithGradients run_layer(const FeedForwardCase& c, at::ScalarType type, bool mixed,
-                        Observer* observer = nullptr) {
+WithGradients run_layer(const FeedForwardCase& c, at::ScalarType type, bool mixed) {
   const nn::MixedPrecision precision(mixed);
   const auto layer = drawn_feed_forward(c);
   layer->to(type);
   std::vector<Tensor> variables = layer->parameters();
   variables.push_back(leaf(noise(c.u, 2), type));
-  return with_gradients(layer->forward(variables.back(), Tensor(), Scope(observer)), variables);
+  return with_gradients(layer->forward(variables.back(), Tensor(), Scope()), variables);
 }
 
 // Not for ReLU, whose gradient hangs on the sign of sums that rounding may turn.
-TEST(JoinedFeedForward, EqualsTheDoubleReference) {
+TEST(MixedFeedForward, EqualsTheDoubleReference) {
   for (const FeedForwardCase& c : kFeedForwardCases) {
     if (c.activation != nn::Activation::gelu) continue;
     const WithGradients got = run_layer(c, at::kFloat, true);
@@ -58,40 +54,7 @@ TEST(JoinedFeedForward, EqualsTheDoubleReference) {
   }
 }
 
-// Watches hidden rows or not: without, maps are joined.
-class HiddenWatcher : public Observer {
- public:
-  explicit HiddenWatcher(bool watches) : watches_(watches) {}
-  bool wants(const std::string& name) override { return watches_ && name == "hidden"; }
-  void activation(const std::string& /*name*/, const Tensor& value) override { hidden = value; }
-  void multiply_adds(const std::string& name, double count) override { counts[name] += count; }
-  std::map<std::string, double> counts;
-  Tensor hidden;
-
- private:
-  bool watches_;
-};
-
-TEST(JoinedFeedForward, ComputesWhatMapsApartDo) {
-  for (const FeedForwardCase& c : kFeedForwardCases) {
-    HiddenWatcher counting(false);
-    HiddenWatcher watching(true);
-    const WithGradients joined = run_layer(c, at::kFloat, true, &counting);
-    const WithGradients maps_apart = run_layer(c, at::kFloat, true, &watching);
-    expect_identical(joined.result, maps_apart.result, "result");
-    expect_agreement(joined, maps_apart, 1e-6, std::to_string(c.hidden));
-    EXPECT_TRUE(watching.hidden.defined());
-    EXPECT_EQ(counting.counts, watching.counts);
-    EXPECT_EQ(counting.counts.size(), 2U);
-    const nn::MixedPrecision precision(true);
-    const at::NoGradGuard no_grad;
-    const Tensor again =
-        drawn_feed_forward(c)->forward(noise(c.u, 2, at::kFloat), Tensor(), Scope());
-    expect_identical(again, joined.result, "without gradients");
-  }
-}
-
-TEST(JoinedFeedForward, GivesTheSameGradientsInPlace) {
+TEST(MixedFeedForward, GivesTheSameGradientsInPlace) {
   const auto gradients = [&](bool in_place) {
     const nn::MixedPrecision precision(true);
     const auto guard = in_place ? std::make_unique<nn::GradientsInPlace>() : nullptr;
@@ -108,7 +71,7 @@ TEST(JoinedFeedForward, GivesTheSameGradientsInPlace) {
   for (size_t i = 0; i < want.size(); ++i) EXPECT_LE(apart(got[i], want[i]), 1e-6) << i;
 }
 
-TEST(JoinedFeedForward, DoesNotDependOnThreads) {
+TEST(MixedFeedForward, DoesNotDependOnThreads) {
   for (const FeedForwardCase& c : kFeedForwardCases) {
     const auto run = [&](int threads) {
       const WithThreads with(threads);
@@ -118,7 +81,7 @@ TEST(JoinedFeedForward, DoesNotDependOnThreads) {
   }
 }
 
-TEST(JoinedFeedForward, LeavesAloneWhatDoesNotLearn) {
+TEST(MixedFeedForward, LeavesAloneWhatDoesNotLearn) {
   const nn::MixedPrecision precision(true);
   const nn::GradientsInPlace in_place;
   const auto layer = drawn_feed_forward(kFeedForwardCases[1]);

@@ -14,10 +14,11 @@
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
-#include <filesystem>
 #include <limits>
 
+#include "rondo/base/files.h"
 #include "rondo/base/text.h"
+#include "rondo/config/share.h"
 
 extern char** environ;
 
@@ -178,15 +179,8 @@ std::string usual_python() {
 }
 
 std::string find_peers() {
-  std::error_code error;
-  std::filesystem::path folder = std::filesystem::read_symlink("/proc/self/exe", error);
-  while (!error && folder.has_relative_path()) {
-    folder = folder.parent_path();
-    const std::filesystem::path peers = folder / "bench" / "peers";
-    if (std::filesystem::exists(peers / "protocol.py", error)) return peers.string();
-    error.clear();
-  }
-  return {};
+  const std::string folder = share_folder() + "/bench/peers";
+  return exists(folder + "/protocol.py") ? folder : "";
 }
 
 }  // namespace rondo

@@ -63,7 +63,7 @@ class Peer {
   bool ready_ = false;
 };
 
-// bench/peers: beside the program, or in a folder above it. Empty if there is none.
+// bench/peers of the installation or the source tree (share_folder()). Empty if there is none.
 std::string find_peers();
 
 }  // namespace rondo

@@ -3,26 +3,17 @@
 
 #include <dlfcn.h>
 #include <malloc.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <climits>
 #include <cstdlib>
 #include <filesystem>
 
 #include "rondo/base/error.h"
 #include "rondo/base/memory_limit.h"
+#include "rondo/base/own_files.h"
 
 namespace rondo::cli {
 namespace {
-
-std::string program_folder() {
-  char path[PATH_MAX] = {};
-  const ssize_t length = readlink("/proc/self/exe", path, sizeof(path) - 1);
-  const std::string whole(path, length > 0 ? static_cast<size_t>(length) : 0);
-  const auto slash = whole.rfind('/');
-  return slash == std::string::npos ? "." : whole.substr(0, slash);
-}
 
 #if defined(__x86_64__)
 // The newest OpenBLAS kernels that this processor can run; null: leave it to OpenBLAS.
@@ -76,7 +67,7 @@ void keep_within_limits() {
 void open_stand_ins() {
   std::error_code no_folder;
   for (const auto& entry :
-       std::filesystem::directory_iterator(program_folder() + "/stand_ins", no_folder)) {
+       std::filesystem::directory_iterator(module_path("stand_ins"), no_folder)) {
     dlopen(entry.path().c_str(), RTLD_LAZY | RTLD_LOCAL);
   }
 }
@@ -85,12 +76,12 @@ void* load_engine() {
   keep_within_limits();
   prepare_environment();
   open_stand_ins();
-  const std::string path = program_folder() + "/librondo_engine.so";
+  const std::string path = module_path("librondo_engine.so");
   // Functions of the libraries behind it are looked up when they are called.
   void* engine = dlopen(path.c_str(), RTLD_LAZY | RTLD_GLOBAL);
   if (engine == nullptr) {
     throw Error(ExitCode::failure, std::string("cannot load the engine: ") + dlerror(),
-                "build it with ./demo, and keep librondo_engine.so beside rondo");
+                "build it with ./demo, and keep librondo_engine.so beside librondo_base.so");
   }
   return engine;
 }

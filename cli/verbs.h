@@ -232,7 +232,7 @@ struct BenchOptions {
   bool mini = false;             // at its mini size
   std::string cache;
   std::string python;     // that runs them; empty = the system's
-  std::string peers;      // folder of the scripts; empty = found beside the program
+  std::string peers;      // folder of the scripts; empty = those that came with Rondo
   std::string memory_of;  // what a process of the case `memory` is started for
   int64_t rounds = 5;
   ComputeOptions compute;

@@ -36,21 +36,22 @@ function(rondo_own_code target)
   target_compile_options(${target} PRIVATE -Wall -Wextra -Wpedantic -Wshadow)
 endfunction()
 
-# A library of ours that may still be without sources (a placeholder stands in, so that the tree always configures).
-function(rondo_library target kind)
-  cmake_parse_arguments(arg "" "" "SOURCES" ${ARGN})
-  if(NOT arg_SOURCES)
-    set(placeholder ${PROJECT_BINARY_DIR}/${target}_empty.cpp)
-    file(CONFIGURE OUTPUT ${placeholder} CONTENT "// Placeholder: ${target} has no sources yet.\n")
-    set(arg_SOURCES ${placeholder})
-  endif()
-  add_library(${target} ${kind} ${arg_SOURCES})
-  set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON)
-  target_include_directories(${target} INTERFACE ${PROJECT_SOURCE_DIR})
+# A library of ours.
+function(rondo_add_library target kind)
+  add_library(${target} ${kind} ${ARGN})
+  set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON DEFINE_SYMBOL "")
+  target_include_directories(${target} INTERFACE $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>)
   rondo_own_code(${target})
-  if(RONDO_FUZZ AND kind STREQUAL "STATIC")
+  if(RONDO_FUZZ AND target STREQUAL "rondo_base")
     target_compile_options(${target} PRIVATE -fsanitize=fuzzer-no-link)  # coverage for libFuzzer
   endif()
+endfunction()
+
+# Only the symbols of cmake/exports/NAME.map are seen from outside.
+function(rondo_exports target name)
+  set(map ${PROJECT_SOURCE_DIR}/cmake/exports/${name}.map)
+  target_link_options(${target} PRIVATE -Wl,--version-script=${map})
+  set_property(TARGET ${target} APPEND PROPERTY LINK_DEPENDS ${map})
 endfunction()
 
 # Most of the time to compile goes to headers: torch 9 to 15 s a file, CLI11 and GoogleTest 5 to 10. For release, files
@@ -68,11 +69,11 @@ function(rondo_torch_target target)
     if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
       target_compile_options(${target} PRIVATE "SHELL:-Xclang -fno-pch-timestamp")  # else ccache never hits
     endif()
-    if(target STREQUAL "rondo_engine")
+    if(target STREQUAL "rondo_library")
       target_precompile_headers(${target} PRIVATE ${PROJECT_SOURCE_DIR}/rondo/nn/torch.h)
     else()
-      target_compile_options(${target} PRIVATE -fPIC)  # as the engine, whose header it borrows
-      target_precompile_headers(${target} REUSE_FROM rondo_engine)
+      target_compile_options(${target} PRIVATE -fPIC)  # as the library, whose header it borrows
+      target_precompile_headers(${target} REUSE_FROM rondo_library)
     endif()
   endif()
 endfunction()

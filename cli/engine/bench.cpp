@@ -44,8 +44,7 @@ rondo::BenchOptions bench_settings(const BenchOptions& options, std::string& not
   settings.peer.folder = options.peers.empty() ? find_peers() : options.peers;
   if (settings.peers && settings.peer.folder.empty()) {
     settings.peers = false;
-    note =
-        "no folder bench/peers beside or above the program: no ratios to PyTorch (--peers FOLDER)";
+    note = "no folder bench/peers beside recipes/: no ratios to PyTorch (--peers FOLDER)";
   }
   return settings;
 }

@@ -8,6 +8,7 @@
 
 #include "rondo/base/error.h"
 #include "rondo/base/files.h"
+#include "rondo/base/own_files.h"
 
 namespace rondo {
 namespace {
@@ -37,15 +38,14 @@ std::string share_folder() {
     throw Error(ExitCode::io, std::string("RONDO_SHARE: ") + given + ": has no recipes/data.toml",
                 "set it to the folder that holds recipes/ and tables/, or unset it");
   }
-  std::error_code error;
-  const fs::path program = fs::read_symlink("/proc/self/exe", error).parent_path();
-  for (const char* from : {"../share/rondo", "../..", "..", "."}) {
-    std::string folder = (program / from).lexically_normal().string();
+  const fs::path library = library_folder();
+  for (const char* from : {"../share/rondo", "../../share/rondo", "../..", "..", "."}) {
+    std::string folder = (library / from).lexically_normal().string();
     if (folder.size() > 1 && folder.back() == '/') folder.pop_back();
     if (holds_recipes(folder)) return folder;
   }
   throw Error(ExitCode::io,
-              program.string() + ": found no recipes/ in share/rondo or a source tree near it",
+              library.string() + ": found no recipes/ in share/rondo or a source tree near it",
               "set RONDO_SHARE to the folder that holds recipes/ and tables/");
 }
 

@@ -7,7 +7,7 @@
 namespace rondo {
 
 // The folder that holds recipes/ and tables/: $RONDO_SHARE, or share/rondo of the installation, or
-// the source tree that the program was built in. Error{io} if there is none.
+// the source tree that it was built in. Error{io} if there is none.
 std::string share_folder();
 
 // The path of `name` below `folder` ("recipes", "tables"), with ".toml" at its end; "" if there is

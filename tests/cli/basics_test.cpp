@@ -100,6 +100,13 @@ TEST(Command, WorksWithoutItsEngineAsFarAsItGoes) {
   const TempDir folder;
   const std::string lonely = folder.file("rondo");
   std::filesystem::copy_file(RONDO_BINARY, lonely);
+  for (const auto& entry :
+       std::filesystem::directory_iterator(std::filesystem::path(RONDO_BINARY).parent_path())) {
+    const std::string name = entry.path().filename();
+    if (name.rfind("librondo_base.so", 0) == 0) {
+      std::filesystem::copy_file(entry.path(), folder.file(name));
+    }
+  }
   EXPECT_EQ(run_program(lonely, {"models"}).code, 0);
   EXPECT_EQ(run_program(lonely, {"info", "sret/t", "--toml"}).code, 0);
   expect_refusal(run_program(lonely, {"info", "sret/t"}), ExitCode::failure,

@@ -42,6 +42,19 @@ TEST(TrainVerb, LeavesARunFolderAndPrintsItsPath) {
   expect_same_run(t, "run", "again");
 }
 
+// The program and the engine have one log.
+TEST(TrainVerb, VerboseShowsTheEnginesDebugLines) {
+  const Trainee t;
+  const Arguments one_step = {"--set", "train.steps=1"};
+  t.train("first", one_step);
+  const std::string line = "debug: documents: using " + t.file("cache");
+  EXPECT_FALSE(contains(t.train("second", one_step).err, line));
+  Arguments words = t.command("third", one_step);
+  words.insert(words.begin(), "-v");
+  const Result verbose = rondo_ok(words);
+  EXPECT_TRUE(contains(verbose.err, line)) << verbose.err;
+}
+
 TEST(TrainVerb, LogsTheStateProbe) {
   const Trainee t;
   t.train("run", {"--set", "train.probe_every=25", "--set", "train.log_every=1000"});

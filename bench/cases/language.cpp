@@ -147,6 +147,40 @@ BenchResult decode_language(const BenchOptions& options) {
   return race.run();
 }
 
+// Documents at different places of their windows, all written by one session.
+std::shared_ptr<Session> session_of(const std::shared_ptr<const CompiledLanguageModel>& model,
+                                    int64_t rows, std::vector<Session::Token>& next) {
+  const auto session = std::make_shared<Session>(model);
+  for (int64_t r = 0; r < rows; ++r) {
+    next.push_back({session->add(), r});
+    session->read(next.back().row, std::vector<int32_t>(static_cast<size_t>(1 + 13 * r), 5));
+  }
+  return session;
+}
+
+BenchResult decode_rows(const BenchOptions& options) {
+  const LanguageModelConfig c = windowed_model();
+  Race race("decode-rows", options);
+  const auto model = std::make_shared<const CompiledLanguageModel>(
+      std::dynamic_pointer_cast<LanguageModel>(drawn_network(ModelConfig{c})),
+      kernels::PackedFormat::fp32);
+  race.limit(read_limit(bytes_per_token(*model)));
+  const double flops = forward_flops(ModelConfig{c}, 1, 1);
+  const auto name = [](int64_t rows) {
+    return std::to_string(rows) + (rows == 1 ? " row" : " rows");
+  };
+  for (const int64_t rows : {1, 8, 16}) {
+    std::vector<Session::Token> next;
+    const auto session = session_of(model, rows, next);
+    race.ours(name(rows), static_cast<double>(rows), "tokens",
+              [session, next] { session->step(next); });
+    race.share(name(rows), static_cast<double>(rows) * flops, "fp32 matmul", 0);
+  }
+  race.faster(name(8), name(1), 3.0);
+  race.faster(name(16), name(1), 0);
+  return race.run();
+}
+
 }  // namespace
 
 void add_language_cases(std::vector<BenchCase>& cases) {
@@ -154,6 +188,7 @@ void add_language_cases(std::vector<BenchCase>& cases) {
       {"train-lm", "training step of a language model, 16 x 256 tokens", true, train_language});
   cases.push_back({"forward-lm", "its forward pass", true, forward_language});
   cases.push_back({"decode-lm", "writing with it, token by token", true, decode_language});
+  cases.push_back({"decode-rows", "writing several texts at once", true, decode_rows});
 }
 
 }  // namespace rondo

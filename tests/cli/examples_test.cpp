@@ -35,6 +35,11 @@ TEST(Examples, StreamState) {
   EXPECT_EQ(differences, 2) << result.out;
 }
 
+TEST(Examples, ServeDocuments) {
+  RUN_EXAMPLE(result, "serve_documents");
+  EXPECT_TRUE(contains(result.out, "32 as if each had been written alone")) << result.out;
+}
+
 TEST(Examples, WatchAttention) {
   RUN_EXAMPLE(result, "watch_attention");
   const std::vector<std::string> lines = lines_of(result.out);

@@ -6,6 +6,7 @@
 #   faults_short   tests/faults/run                               Python: kills, mutated files and full disks, in short
 #   engine_tests   tests/<other folder>/*_test.cpp                torch, tests/support/*.cpp compiled in; as shards,
 #                                                                 for starting a process with torch costs half a second
+#   package        tests/package/run                              Python: installs, builds examples/consumer against it
 #   rondo_bench    bench/kernels/*.cpp                            torch, with Google Benchmark; only when asked for
 #   kernel_instructions  tests/instructions/kernels.cpp           no torch; run by tools/instructions.sh; g++ only
 #   <name>_fuzz    tests/fuzz/<name>_fuzz.cpp                     clang and RONDO_FUZZ only
@@ -44,7 +45,7 @@ endfunction()
 
 function(rondo_add_cli_tests)
   file(GLOB sources CONFIGURE_DEPENDS tests/cli/*_test.cpp tests/faults/*_test.cpp)
-  if(sources AND TARGET rondo)
+  if(sources)
     rondo_test_program(cli_tests SOURCES ${sources} LIBRARIES rondo_base)
     rondo_in_batches(cli_tests)
     add_library(faults_preload MODULE tests/faults/preload.cpp)
@@ -61,6 +62,10 @@ function(rondo_add_cli_tests)
     if(RONDO_PYTHON)
       add_test(NAME faults_short COMMAND ${RONDO_PYTHON} ${PROJECT_SOURCE_DIR}/tests/faults/run --binary $<TARGET_FILE:rondo>)
       set_tests_properties(faults_short PROPERTIES TIMEOUT 600 ENVIRONMENT "${RONDO_TEST_ENVIRONMENT}")
+      if(NOT RONDO_SANITIZE)  # a consumer is compiled without
+        add_test(NAME package COMMAND ${RONDO_PYTHON} ${PROJECT_SOURCE_DIR}/tests/package/run --build ${PROJECT_BINARY_DIR})
+        set_tests_properties(package PROPERTIES TIMEOUT 600 LABELS package ENVIRONMENT "${RONDO_TEST_ENVIRONMENT}")
+      endif()
     endif()
   endif()
 endfunction()

@@ -14,7 +14,7 @@ std::string library_folder() {
   const auto* here = reinterpret_cast<const void*>(&library_folder);
   std::string path = dladdr(here, &info) != 0 && info.dli_fname != nullptr ? info.dli_fname : "";
   std::error_code ignored;
-  if (path.empty() || path.front() != '/') {  // a program's own name is whatever it was called by
+  if (path.find('/') == std::string::npos) {  // a program's own name is whatever it was called by
     path = fs::read_symlink("/proc/self/exe", ignored).string();
   }
   const fs::path whole = fs::weakly_canonical(path, ignored);

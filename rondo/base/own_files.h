@@ -5,7 +5,7 @@
 
 namespace rondo {
 
-// The folder of librondo_base.so, absolute; of the program where it is linked statically.
+// The folder of librondo_base.so, absolute; of the program if that was linked statically.
 std::string library_folder();
 
 // The path of a module ("librondo_engine.so"): in rondo/ below the library of an installation, or

@@ -184,7 +184,7 @@ void add_generate(CLI::App& app) {
       ->check(whole_number(1, kMaxRepetitionWindow));
   verb->add_option("--seed", o.seed, "another seed, another text");
   verb->add_option("--weights", o.weights, "how linear maps are kept while writing")
-      ->check(CLI::IsMember({"fp32", "bf16", "bf12", "int8"}));
+      ->check(CLI::IsMember({"fp32", "bf16", "int8"}));
   add_loading(verb, o.load);
   add_computing(verb, o.compute);
   verb->add_flag("--stream", o.stream, "print each token as it comes");

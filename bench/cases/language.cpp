@@ -126,7 +126,6 @@ BenchResult decode_language(const BenchOptions& options) {
   };
   for (const Kept& kept : {Kept{"fp32", kernels::PackedFormat::fp32, 0.70},
                            Kept{"bf16", kernels::PackedFormat::bf16, 0.70},
-                           Kept{"bf12", kernels::PackedFormat::bf12, 0},
                            Kept{"int8", kernels::PackedFormat::int8, 0}}) {
     const auto weights = std::make_shared<CompiledLanguageModel>(model, kept.format);
     const int64_t bytes = bytes_per_token(*weights);
@@ -142,7 +141,6 @@ BenchResult decode_language(const BenchOptions& options) {
             parameters);
   race.faster("fp32", "PyTorch fp32", 0);
   race.faster("bf16", "PyTorch fp32", 15);
-  race.faster("bf12", "PyTorch fp32", 0);
   race.faster("int8", "PyTorch fp32", 0);
   return race.run();
 }

@@ -2,6 +2,7 @@
 #include "bench/cases/parts.h"
 #include "rondo/config/zoo.h"
 #include "rondo/infer/beam_search.h"
+#include "rondo/infer/runtime.h"
 
 namespace rondo {
 namespace {
@@ -87,7 +88,10 @@ std::function<void()> searching(const EncoderDecoderConfig& c, nn::WeightFormat 
   how.max_ratio = 1.0;
   how.max_extra = 0;
   const Tensor source = random_sentences(c);
-  return [compiled, source, marks, how] { beam_search(*compiled, source, marks, how); };
+  return [compiled, source, marks, how] {
+    const Runtime::Turn turn(Runtime::get());
+    beam_search(*compiled, source, marks, how, turn.team());
+  };
 }
 
 BenchResult translate_sentences(const BenchOptions& options) {

@@ -5,7 +5,6 @@
 #include "rondo/infer/generator.h"
 #include "rondo/nn/attention.h"
 #include "rondo/nn/layers.h"
-#include "rondo/recurrence/beam_cache.h"
 
 namespace rondo {
 namespace {
@@ -40,23 +39,11 @@ void register_few_queries(int64_t sentences, int64_t beam, int64_t keys) {
       nn::attend(q, k, v, {}, /*training=*/false, Scope());
     };
   });
-  bench::compare("beam_cache/" + shape, [=]() -> bench::Work {
-    const Tensor q = at::randn({sentences * beam, 8, 1, 64});
-    return [=] {  // all tokens of a search, from the first
-      const c10::InferenceMode no_gradients;
-      BeamCache beams;
-      for (int64_t t = 0; t < keys; ++t) {
-        beams.add_token(at::ones({sentences * beam, 1}, at::kBool));
-        beams.attend(0, q, q, q, 0.125);
-      }
-    };
-  });
 }
 
 void register_writing() {
   for (const auto& [format, name] : {std::pair{kernels::PackedFormat::fp32, "fp32"},
                                      std::pair{kernels::PackedFormat::bf16, "bf16"},
-                                     std::pair{kernels::PackedFormat::bf12, "bf12"},
                                      std::pair{kernels::PackedFormat::int8, "int8"}}) {
     bench::compare(std::string("write_token/256_wide/") + name, [format = format]() -> bench::Work {
       LanguageModelConfig c = causal_model();

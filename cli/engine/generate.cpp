@@ -42,9 +42,8 @@ SamplerOptions sampler_options(const GenerateOptions& o) {
   return s;
 }
 
-kernels::PackedFormat weight_format(const std::string& name) {
+kernels::PackedFormat packed_format(const std::string& name) {
   if (name == "fp32") return kernels::PackedFormat::fp32;
-  if (name == "bf12") return kernels::PackedFormat::bf12;
   return name == "bf16" ? kernels::PackedFormat::bf16 : kernels::PackedFormat::int8;
 }
 
@@ -110,7 +109,7 @@ void rondo_engine_generate(const rondo::cli::GenerateOptions& options) {
     state = trained.model->load_state(options.state_in, trained.fingerprint(), 1, verify);
   }
   Generator writer(
-      std::make_shared<CompiledLanguageModel>(trained.model, cli::weight_format(options.weights)),
+      std::make_shared<CompiledLanguageModel>(trained.model, cli::packed_format(options.weights)),
       state);
   writer.read(tokens);
   const std::chrono::duration<double> ready = std::chrono::steady_clock::now() - started;

@@ -29,8 +29,8 @@ constexpr uint64_t kSampleSeed = 1;
 // SentencePiece's unigram trainer forgets pieces that it expects less than half a time, and ends
 // the process when none is left, which happens on a few words of text. Read 32 times over, no
 // text is so short: a text of n characters has at most 2n seed pieces of at most 16 characters.
-constexpr size_t kBf12TextBytes = size_t{1} << 12;
-constexpr int64_t kBf12TextPasses = 32;
+constexpr size_t kShortTextBytes = size_t{1} << 12;
+constexpr int64_t kShortTextPasses = 32;
 
 // Where to end a sentence that is too long: behind its last space, or else between characters.
 size_t sentence_cut(std::string_view line) {
@@ -279,7 +279,7 @@ int64_t passes_over(const std::vector<std::string>& sentences, const std::string
   for (const std::string& sentence : sentences) {
     bytes += sentence.size();
   }
-  return type == "unigram" && bytes < kBf12TextBytes ? kBf12TextPasses : 1;
+  return type == "unigram" && bytes < kShortTextBytes ? kShortTextPasses : 1;
 }
 
 std::unordered_map<std::string, std::string> trainer_flags(const TokenizerTraining& options,

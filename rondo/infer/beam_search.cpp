@@ -28,8 +28,9 @@ struct Continuations {
 
 class Search {
  public:
-  Search(const CompiledTranslationModel& model, const BeamMarks& marks, const BeamOptions& options)
-      : model_(model), marks_(marks), options_(options) {}
+  Search(const CompiledTranslationModel& model, const BeamMarks& marks, const BeamOptions& options,
+         kernels::Team& team)
+      : model_(model), marks_(marks), options_(options), team_(team) {}
 
   std::vector<std::vector<Hypothesis>> run(const Tensor& source) {
     const c10::InferenceMode no_gradients;
@@ -46,7 +47,7 @@ class Search {
 
  private:
   void start(const Tensor& source) {
-    state_ = model_.encode(source);
+    rows_ = model_.encode(source);
     const Tensor lengths = source.ne(model_.config().padding).sum(1);  // [B]
     for (int64_t i = 0; i < source.size(0); ++i) {
       Sentence s;
@@ -60,16 +61,18 @@ class Search {
   }
 
   Continuations continuations() {
-    const auto rows = static_cast<int64_t>(tokens_.size());
-    const Tensor tokens = at::tensor(tokens_, at::kLong).unsqueeze(1);             // [B·n, 1]
-    const Tensor hidden = model_.decode_beams(tokens, state_, beams_).squeeze(1);  // [B·n, D]
-    const Tensor logits = model_.head(hidden).to(at::kFloat).contiguous();         // [B·n, V]
+    StepRows rows;
+    for (RowPast& row : rows_) rows.push_back(&row);
+    model_.step(rows, tokens_, team_, workspace_);
+    const auto count = static_cast<int64_t>(rows_.size());
+    const nn::Rows logits = workspace_.logits.rows(count);
+    const Tensor end = at::empty({count}, at::kDouble);
+    for (int64_t r = 0; r < count; ++r) end.data_ptr<double>()[r] = logits[r][marks_.end];
     auto [values, indices, norm] = best_tokens(logits);
-    const Tensor before = at::tensor(scores_, at::kDouble);  // [B·n]
-    const Tensor shift = (before - norm).view({rows, 1});
-    const Tensor end = logits.select(1, marks_.end).to(at::kDouble) + shift.squeeze(1);
-    if (model_.head_is_rounded()) std::tie(values, indices) = refined(hidden, values, indices);
-    return {(values.to(at::kDouble) + shift).contiguous(), indices.contiguous(), end.contiguous()};
+    const Tensor shift = (at::tensor(scores_, at::kDouble) - norm).view({count, 1});
+    if (model_.head_is_rounded()) std::tie(values, indices) = refined(values, indices);
+    return {(values.to(at::kDouble) + shift).contiguous(), indices.contiguous(),
+            (end + shift.squeeze(1)).contiguous()};
   }
 
   // Twice the beam, so that however many of them end, enough go on.
@@ -82,10 +85,10 @@ class Search {
 
   // Of every row, with what is banned at -∞. Where the head is rounded a few more are to be looked
   // at exactly.
-  Best best_tokens(const Tensor& logits) const {
+  Best best_tokens(const nn::Rows& logits) const {
     constexpr int64_t kMore = 4;
-    const int64_t rows = logits.size(0);
-    const int64_t vocabulary = logits.size(1);
+    const int64_t rows = logits.count;
+    const int64_t vocabulary = model_.config().target_vocabulary;
     const int64_t width =
         std::min(candidates(vocabulary) + (model_.head_is_rounded() ? kMore : 0), vocabulary);
     const Best best = {at::empty({rows, width}), at::empty({rows, width}, at::kLong),
@@ -93,7 +96,7 @@ class Search {
     constexpr int64_t kWorthThreads = 1 << 13;  // logits
     at::parallel_for(0, rows, kWorthThreads / vocabulary + 1, [&](int64_t first, int64_t last) {
       for (int64_t r = first; r < last; ++r) {
-        float* row = logits.data_ptr<float>() + r * vocabulary;
+        float* row = logits[r];
         for (const int64_t token : marks_.banned) row[token] = -INFINITY;
         kernels::best_of_row(row, vocabulary, width, best.logits.data_ptr<float>() + r * width,
                              best.tokens.data_ptr<int64_t>() + r * width);
@@ -104,31 +107,44 @@ class Search {
   }
 
   // The best of those by the head's exact weights.
-  std::pair<Tensor, Tensor> refined(const Tensor& hidden, const Tensor& values,
-                                    const Tensor& indices) const {
+  std::pair<Tensor, Tensor> refined(const Tensor& values, const Tensor& indices) {
+    const nn::Rows output = workspace_.output.rows(values.size(0));
     const Tensor exact =
-        model_.exact_logits(hidden, indices).masked_fill(values.isinf(), -INFINITY);
+        model_.exact_logits(output, indices).masked_fill(values.isinf(), -INFINITY);
     const auto [best, places] = exact.topk(candidates(model_.config().target_vocabulary), 1);
     return {best, indices.gather(1, places)};
   }
 
-  // A step of every sentence; what goes on becomes scores_, tokens_, state_ and beams_.
+  // A step of every sentence; what goes on becomes scores_, tokens_ and rows_.
   void advance(const Continuations& next, int64_t length) {
     std::vector<double> scores;
     std::vector<int64_t> tokens;
     std::vector<int64_t> rows;
-    std::vector<int64_t> kept;
     int64_t first = 0;
     for (size_t i = 0; i < sentences_.size(); ++i) {
       const auto count = static_cast<int64_t>(sentences_[i].live.size());
       step(sentences_[i], next, first, length, scores, tokens, rows);
       first += count;
-      if (!sentences_[i].live.empty()) kept.push_back(static_cast<int64_t>(i));
     }
     scores_ = std::move(scores);
     tokens_ = std::move(tokens);
-    beams_.follow(rows);
-    if (kept.size() != sentences_.size()) state_ = state_.select(at::tensor(kept, at::kLong));
+    follow(rows);
+  }
+
+  // Row i goes on from what was row from[i].
+  void follow(const std::vector<int64_t>& from) {
+    std::vector<int64_t> last(rows_.size(), -1);  // who may take it over as it is
+    for (size_t i = 0; i < from.size(); ++i) {
+      last[static_cast<size_t>(from[i])] = static_cast<int64_t>(i);
+    }
+    std::vector<RowPast> next;
+    next.reserve(from.size());
+    for (size_t i = 0; i < from.size(); ++i) {
+      RowPast& row = rows_[static_cast<size_t>(from[i])];
+      const bool takes = last[static_cast<size_t>(from[i])] == static_cast<int64_t>(i);
+      next.push_back(takes ? std::move(row) : row.clone());
+    }
+    rows_ = std::move(next);
   }
 
   struct Candidate {
@@ -232,8 +248,9 @@ class Search {
   const CompiledTranslationModel& model_;
   const BeamMarks& marks_;
   const BeamOptions& options_;
-  State state_;                      // of sentences
-  BeamCache beams_;                  // of rows
+  kernels::Team& team_;
+  CompiledTranslationModel::Workspace workspace_;
+  std::vector<RowPast> rows_;
   std::vector<Sentence> sentences_;  // their rows follow each other
   std::vector<double> scores_;       // [rows] log p of each row's hypothesis
   std::vector<int64_t> tokens_;      // [rows] its newest token
@@ -249,8 +266,8 @@ int64_t most_tokens(const BeamOptions& options, int64_t source_tokens) {
 
 std::vector<std::vector<Hypothesis>> beam_search(const CompiledTranslationModel& model,
                                                  const Tensor& source, const BeamMarks& marks,
-                                                 const BeamOptions& options) {
-  return Search(model, marks, options).run(source);
+                                                 const BeamOptions& options, kernels::Team& team) {
+  return Search(model, marks, options, team).run(source);
 }
 
 }  // namespace rondo

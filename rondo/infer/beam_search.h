@@ -33,9 +33,10 @@ struct Hypothesis {
   double score = 0;             // what hypotheses are ranked by
 };
 
-// The best translations of every row of source [B, S] (padded), best first.
+// The best translations of every row of source [B, S] (padded), best first. By the threads of
+// `team`.
 std::vector<std::vector<Hypothesis>> beam_search(const CompiledTranslationModel& model,
                                                  const Tensor& source, const BeamMarks& marks,
-                                                 const BeamOptions& options);
+                                                 const BeamOptions& options, kernels::Team& team);
 
 }  // namespace rondo

@@ -12,7 +12,9 @@ CompiledLanguageModel::CompiledLanguageModel(std::shared_ptr<LanguageModel> mode
     : packer_(format), model_(std::move(model)) {
   const at::NoGradGuard no_grad;
   model_->eval();
-  stack_ = model_->stack().compile(packer_, model_->feedback_level());
+  Stack::CompileOptions options;
+  options.feedback_level = model_->feedback_level();
+  stack_ = model_->stack().compile(packer_, options);
   norm_ = model_->output_norm().compile(packer_);
   embedding_ = model_->embedding().detach().to(at::kFloat).contiguous();
   head_.w = packer_.matrix(embedding_);

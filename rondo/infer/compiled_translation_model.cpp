@@ -1,5 +1,7 @@
-// Packing a translation model.
+// Packing a translation model, encoding, and a step of decoding.
 #include "rondo/infer/compiled_translation_model.h"
+
+#include <chrono>
 
 namespace rondo {
 namespace {
@@ -13,14 +15,85 @@ std::shared_ptr<EncoderDecoder> sharing_copy(const EncoderDecoder& model) {
   return copy;
 }
 
+kernels::PackedFormat packed_as(nn::WeightFormat format) {
+  return format == nn::WeightFormat::bf16 ? kernels::PackedFormat::bf16
+                                          : kernels::PackedFormat::fp32;
+}
+
 }  // namespace
 
 CompiledTranslationModel::CompiledTranslationModel(const EncoderDecoder& model,
                                                    nn::WeightFormat format, SignalMode signals)
-    : format_(format), copy_(sharing_copy(model)) {
+    : rounded_(format != nn::WeightFormat::fp32),
+      copy_(sharing_copy(model)),
+      packer_(packed_as(format), /*int8_inputs=*/format == nn::WeightFormat::int8) {
   const at::NoGradGuard no_grad;
-  if (signals == SignalMode::folded) copy_->fold_signals();
-  copy_->convert(format);
+  Stack::CompileOptions options;
+  options.fold_signals = signals == SignalMode::folded;
+  decoder_ = copy_->decoder().compile(packer_, options);
+  const nn::LinearMap head = copy_->head_map();
+  head_ = packer_.linear(head.weight, head.bias);
+  if (options.fold_signals) copy_->encoder().fold_signals();
+  copy_->encoder().convert(format);
+}
+
+std::vector<RowPast> CompiledTranslationModel::encode(const Tensor& source) const {
+  const c10::InferenceMode no_gradients;
+  const Tensor memory = copy_->encode(source, Scope()).get("memory").to(at::kFloat);  // [B, S, D]
+  const Tensor real = source.ne(config().padding).sum(1);                             // [B]
+  std::vector<int64_t> lengths(real.data_ptr<int64_t>(), real.data_ptr<int64_t>() + real.numel());
+  std::vector<RowPast> rows;
+  for (size_t b = 0; b < lengths.size(); ++b) rows.push_back(decoder_.open({}, 0));
+  const auto& crosses = copy_->decoder().crosses();
+  for (int64_t i = 0; i < crosses.size(); ++i) {
+    const auto made = crosses[i].memories(memory, lengths);
+    for (size_t b = 0; b < rows.size(); ++b) rows[b].memories.push_back(made[b]);
+  }
+  return rows;
+}
+
+void CompiledTranslationModel::step(const StepRows& rows, const std::vector<int64_t>& tokens,
+                                    kernels::Team& team, Workspace& w) const {
+  const c10::InferenceMode no_gradients;
+  const auto n = static_cast<int64_t>(rows.size());
+  const int64_t width = decoder_.width();
+  const Tensor embedded =
+      copy_->embed_target(at::tensor(tokens, at::kLong).unsqueeze(1), rows.front()->tokens_seen)
+          .to(at::kFloat)
+          .contiguous();  // [n, 1, D]
+  const nn::Rows x = decoder_.begin(rows, team.size(), w.stack);
+  for (int64_t r = 0; r < n; ++r) {
+    std::copy_n(embedded.data_ptr<float>() + r * width, width, x[r]);
+  }
+  w.output.resize(n, width);
+  w.logits.resize(n, head_.w.out);
+  const nn::Rows output = w.output.rows(n);
+  const nn::Rows logits = w.logits.rows(n);
+  w.threads.allow(team.size());
+  const int members = w.threads.threads();
+  const auto before = std::chrono::steady_clock::now();
+  team.run(members, [&](int index) {
+    const kernels::Member member = {&team, index, members};
+    const nn::Rows y = decoder_.forward(rows, w.stack, member);
+    head_.forward(y, logits, member);
+    if (index > 0) return;
+    for (int64_t r = 0; r < n; ++r) std::copy_n(y[r], width, output[r]);
+  });
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - before;
+  w.threads.took(took.count());
+  decoder_.end(rows);
+}
+
+Tensor CompiledTranslationModel::exact_logits(const nn::Rows& output, const Tensor& tokens) const {
+  const nn::LinearMap head = copy_->head_map();
+  const int64_t width = decoder_.width();
+  const Tensor rows = at::from_blob(output.data, {output.count, width}, {output.stride, 1});
+  const Tensor flat = tokens.reshape({-1});
+  const Tensor weights =
+      head.weight.index_select(0, flat).view({tokens.size(0), tokens.size(1), width});  // [R, K, D]
+  const Tensor logits = at::bmm(weights, rows.unsqueeze(2)).squeeze(2);                 // [R, K]
+  if (!head.bias.defined()) return logits;
+  return logits + head.bias.index_select(0, flat).view_as(tokens);
 }
 
 }  // namespace rondo

@@ -1,7 +1,7 @@
-// A translation model ready for use: linear maps packed once in a format with as many bits as
-// wanted, level signals folded into weights of each level's own. Made from a copy that shares the
-// model's tensors, so that the model itself stays as it is. Immutable, and shared by any number of
-// threads.
+// A translation model ready for use: weights packed once in a format with as many bits as wanted,
+// level signals folded into weights of each level's own. Sentences are encoded by the network's own
+// modules, in a copy that shares the model's tensors; tokens are decoded by a CompiledStack. The
+// model itself stays as it is. Immutable, and shared by any number of threads.
 #pragma once
 
 #include "rondo/model/encoder_decoder.h"
@@ -19,22 +19,33 @@ class CompiledTranslationModel {
                                     SignalMode signals = SignalMode::folded);
 
   const EncoderDecoderConfig& config() const { return copy_->config(); }
-  nn::WeightFormat format() const { return format_; }
 
-  // As EncoderDecoder's; all without gradients.
-  State encode(const Tensor& source) const { return copy_->encode(source, Scope()); }
-  Tensor decode_beams(const Tensor& target, State& state, BeamCache& beams) const {
-    return copy_->decode_beams(target, state, beams);
-  }
-  Tensor head(const Tensor& rows) const { return copy_->head(rows, Scope()); }
-  bool head_is_rounded() const { return copy_->head_is_rounded(); }
-  Tensor exact_logits(const Tensor& rows, const Tensor& tokens) const {
-    return copy_->exact_logits(rows, tokens);
-  }
+  // Encodes source [B, S] (padded) → for each sentence a row that has read nothing of its
+  // translation. Copies of a row (RowPast::clone) share what they have in common.
+  std::vector<RowPast> encode(const Tensor& source) const;
+
+  // What a step needs besides weights: each search has one.
+  struct Workspace {
+    StepWorkspace stack;
+    nn::RowBuffer output, logits;  // [rows, D] and [rows, V] after step()
+    kernels::ThreadChoice threads;
+  };
+  // Reads tokens[i] into rows[i], all as far in their sentences. A row's numbers do not depend on
+  // the others'.
+  void step(const StepRows& rows, const std::vector<int64_t>& tokens, kernels::Team& team,
+            Workspace& workspace) const;
+
+  // With weights in fewer bits, logits of tokens[i][·] alone after row i of `output` by the head's
+  // weights as they were: the best few tokens are seldom far apart. [rows, K] each.
+  bool head_is_rounded() const { return rounded_; }
+  Tensor exact_logits(const nn::Rows& output, const Tensor& tokens) const;
 
  private:
-  nn::WeightFormat format_;
+  bool rounded_;
   std::shared_ptr<EncoderDecoder> copy_;
+  nn::WeightPacker packer_;
+  CompiledStack decoder_;
+  nn::CompiledLinear head_;
 };
 
 }  // namespace rondo

@@ -67,7 +67,8 @@ void Translator::translate_batch(const std::vector<std::vector<int32_t>>& source
     for (size_t t = 0; t < tokens.size(); ++t) table[r][static_cast<int64_t>(t)] = tokens[t];
   }
   std::vector<std::vector<Hypothesis>> found;
-  Runtime::get().compute([&] { found = beam_search(*model_, source, marks_, options_.beam); });
+  const Runtime::Turn turn(Runtime::get());
+  turn.compute([&] { found = beam_search(*model_, source, marks_, options_.beam, turn.team()); });
   for (size_t r = 0; r < which.size(); ++r) {
     for (const Hypothesis& h : found[r]) {
       Translation::Candidate c;

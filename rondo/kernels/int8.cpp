@@ -53,7 +53,7 @@ void int8_by_loops(const Int8Work& work) {
     const float add = work.bias != nullptr ? work.bias[o] : 0.0F;
     for (int64_t r = 0; r < x.rows; ++r) {
       const int32_t sum = byte_dot(x.q.data() + r * x.step, weights, w.step) - shift;
-      work.y[r * w.out + o] =
+      work.y[r * work.stride + o] =
           static_cast<float>(sum) * scale * x.scale[static_cast<size_t>(r)] + add;
     }
   }
@@ -113,9 +113,10 @@ void prepare_input(int64_t rows, int64_t in, Int8Rows& result) {
   }
 }
 
-void quantize_input(const float* x, int64_t first, int64_t last, int64_t in, Int8Rows& result) {
+void quantize_input(const float* x, int64_t stride, int64_t first, int64_t last, int64_t in,
+                    Int8Rows& result) {
   for (int64_t r = first; r < last; ++r) {
-    const float* row = x + r * in;
+    const float* row = x + r * stride;
     const float scale = scale_of(row, in);
     uint8_t* q = result.q.data() + r * result.step;
     write_bytes(row, in, scale > 0.0F ? 1.0F / scale : 0.0F, q);
@@ -124,9 +125,9 @@ void quantize_input(const float* x, int64_t first, int64_t last, int64_t in, Int
 }
 
 void int8_product(const Int8Rows& x, const Int8Matrix& w, const float* bias, int64_t first,
-                  int64_t last, float* y) {
-  const Int8Work work = {&x, &w, bias, first * kInt8Columns, std::min(last * kInt8Columns, w.out),
-                         y};
+                  int64_t last, float* y, int64_t stride) {
+  const Int8Work work = {
+      &x, &w, bias, first * kInt8Columns, std::min(last * kInt8Columns, w.out), y, stride};
   constexpr int64_t few = 2;  // rows, for which vectors are as quick (measured)
   if (w.products == Int8Products::tiles && x.rows > few) return int8_by_tiles(work);
   if (w.products == Int8Products::plain) return int8_by_loops(work);

@@ -42,11 +42,12 @@ struct Int8Rows {
 };
 // Makes room; then rows [first, last) may be quantised, by several threads.
 void prepare_input(int64_t rows, int64_t in, Int8Rows& result);
-void quantize_input(const float* x, int64_t first, int64_t last, int64_t in, Int8Rows& result);
+void quantize_input(const float* x, int64_t stride, int64_t first, int64_t last, int64_t in,
+                    Int8Rows& result);
 
 // Groups [first, last) of kInt8Columns columns of y [rows, out] = x · wᵀ (+ bias [out], may be
-// null).
+// null), whose rows are `stride` apart.
 void int8_product(const Int8Rows& x, const Int8Matrix& w, const float* bias, int64_t first,
-                  int64_t last, float* y);
+                  int64_t last, float* y, int64_t stride);
 
 }  // namespace rondo::kernels

@@ -16,6 +16,7 @@ struct Int8Work {
   int64_t first = 0;  // columns of y
   int64_t last = 0;
   float* y = nullptr;
+  int64_t stride = 0;  // from one row of y to the next
 };
 
 bool cpu_has_int8_words();

@@ -42,7 +42,7 @@ RONDO_AVX2 inline void finish_words(const Int8Work& work, __m256i low, __m256i h
   sum = _mm256_sub_epi32(sum, _mm256_loadu_si256(shift));
   __m256 y = _mm256_mul_ps(_mm256_cvtepi32_ps(sum), _mm256_loadu_ps(w.scale.data() + column));
   y = _mm256_mul_ps(y, _mm256_set1_ps(work.x->scale[static_cast<size_t>(r)]));
-  float* to = work.y + r * w.out + column;
+  float* to = work.y + r * work.stride + column;
   if (column + kWordColumns <= work.last) {
     if (work.bias != nullptr) y = _mm256_add_ps(y, _mm256_loadu_ps(work.bias + column));
     return _mm256_storeu_ps(to, y);

@@ -37,7 +37,7 @@ RONDO_VNNI inline void finish_row(const Int8Work& work, __m512i sum, int64_t r, 
   if (work.bias != nullptr) {
     y = _mm512_add_ps(y, _mm512_maskz_loadu_ps(real, work.bias + column));
   }
-  _mm512_mask_storeu_ps(work.y + r * w.out + column, real, y);
+  _mm512_mask_storeu_ps(work.y + r * work.stride + column, real, y);
 }
 
 // kRows rows from r × kBlocks blocks of 16 columns stay in registers.

@@ -8,7 +8,6 @@
 #include <cstring>
 #include <new>
 
-#include "rondo/kernels/bf12.h"
 #include "rondo/kernels/int8.h"
 #include "rondo/kernels/vector_math.h"
 
@@ -26,8 +25,6 @@ size_t format_bits(PackedFormat format) {
       return 32;
     case PackedFormat::bf16:
       return 16;
-    case PackedFormat::bf12:
-      return 32 * kBf12Words / kBf12Columns;
     case PackedFormat::int8:
       break;
   }
@@ -48,19 +45,6 @@ void pack_bf16(const float* w, const PackedMatrix& m, Bf16* to) {
   for (int64_t o = 0; o < m.out; ++o) {
     Bf16* panel = to + o / kPanel * m.columns() * kPanel + o % kPanel * 2;
     for (int64_t i = 0; i < m.in; ++i) narrow(w[o * m.in + i], panel[i / 2 * 2 * kPanel + i % 2]);
-  }
-}
-
-void pack_bf12_rows(const float* w, const PackedMatrix& m, uint32_t* to, float* scale) {
-  std::vector<float> row(static_cast<size_t>(m.columns()));  // zeros at the end
-  for (int64_t o = 0; o < m.out; ++o) {
-    std::copy_n(w + o * m.in, m.in, row.begin());
-    scale[o] = bf12_scale(row.data(), m.in);
-    const int64_t groups = m.columns() / kBf12Columns;
-    uint32_t* words = to + o / kPanel * groups * kBf12Words * kPanel + o % kPanel;
-    for (int64_t g = 0; g < groups; ++g) {
-      pack_bf12(row.data() + g * kBf12Columns, scale[o], words + g * kBf12Words * kPanel, kPanel);
-    }
   }
 }
 
@@ -119,11 +103,7 @@ void pack_into(const float* w, void* memory, PackedMatrix& m) {
   const size_t scales = sizeof(float) * static_cast<size_t>(m.panels() * kPanel);
   auto* scale = reinterpret_cast<float*>(static_cast<char*>(memory) + m.bytes() - scales);
   m.scale = scale;
-  if (m.format == PackedFormat::bf12) {
-    pack_bf12_rows(w, m, static_cast<uint32_t*>(memory), scale);
-  } else {
-    pack_int8(w, m, static_cast<int8_t*>(memory), scale);
-  }
+  pack_int8(w, m, static_cast<int8_t*>(memory), scale);
 }
 
 PackedMatrix pack(const float* w, int64_t out, int64_t in, PackedFormat format, PageArena& arena) {

@@ -1,5 +1,5 @@
 // Weights laid out for reading one token at a time, where a network is as fast as its weights come
-// from memory: each is read once, in order, as fp32, bf16, bf12 (bf12.h) or 8
+// from memory: each is read once, in order, as fp32, bf16 or 8
 // bits, and multiplied in fp32. No torch here.
 #pragma once
 
@@ -10,7 +10,7 @@
 
 namespace rondo::kernels {
 
-enum class PackedFormat { fp32, bf16, bf12, int8 };
+enum class PackedFormat { fp32, bf16, int8 };
 
 // Memory for weights, in pages as large as the system has them: with small ones looking up
 // addresses takes longer than reading (measured: twice).
@@ -43,14 +43,13 @@ struct PackedMatrix {
   PackedFormat format = PackedFormat::fp32;
   int64_t out = 0;
   int64_t in = 0;
-  // [panels, columns, 16]; bf16: [panels, columns / 2, 16, 2]; short: [panels, columns / 8, 3
-  // words, 16]
+  // [panels, columns, 16]; bf16: [panels, columns / 2, 16, 2]
   const void* data = nullptr;
-  const float* scale = nullptr;  // bf12, int8: of each row [panels · 16], 0 after the last
+  const float* scale = nullptr;  // int8: of each row [panels · 16], 0 after the last
 
   int64_t panels() const { return (out + kPanel - 1) / kPanel; }
   int64_t columns() const { return round_up(in, kColumnStep); }
-  bool scaled() const { return format == PackedFormat::bf12 || format == PackedFormat::int8; }
+  bool scaled() const { return format == PackedFormat::int8; }
   size_t bytes() const;
 };
 PackedMatrix pack(const float* w, int64_t out, int64_t in, PackedFormat format, PageArena& arena);

@@ -134,14 +134,12 @@ constexpr int64_t column_bytes() {
 // Of a column of a panel.
 int64_t column_bytes(PackedFormat format) {
   if (format == PackedFormat::fp32) return column_bytes<Fp32Reader>();
-  if (format == PackedFormat::bf16) return column_bytes<Bf16Reader>();
-  return format == PackedFormat::int8 ? column_bytes<Int8Reader>() : column_bytes<Bf12Reader>();
+  return format == PackedFormat::bf16 ? column_bytes<Bf16Reader>() : column_bytes<Int8Reader>();
 }
 
 void widen(const PackedMatrix& m, int64_t panel, int64_t count, float* to) {
   if (m.format == PackedFormat::bf16) return widen_panels<Bf16Reader>(m, panel, count, to);
-  if (m.format == PackedFormat::int8) return widen_panels<Int8Reader>(m, panel, count, to);
-  widen_panels<Bf12Reader>(m, panel, count, to);
+  widen_panels<Int8Reader>(m, panel, count, to);
 }
 
 // All rows of a few panels, which stay in the second cache; the next panels come there meanwhile.

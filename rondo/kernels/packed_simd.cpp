@@ -29,7 +29,6 @@ void multiply_rows(const PackedMatrix& w, const float* x, int64_t first, int64_t
 void matvec_of(const PackedMatrix& w, const float* x, int64_t first, int64_t last, float* y) {
   if (w.format == PackedFormat::fp32) return multiply_rows<Fp32Reader>(w, x, first, last, y);
   if (w.format == PackedFormat::bf16) return multiply_rows<Bf16Reader>(w, x, first, last, y);
-  if (w.format == PackedFormat::bf12) return multiply_rows<Bf12Reader>(w, x, first, last, y);
   multiply_rows<Int8Reader>(w, x, first, last, y);
 }
 

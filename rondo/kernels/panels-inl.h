@@ -9,7 +9,6 @@
 
 #include <hwy/highway.h>
 
-#include "rondo/kernels/bf12.h"
 #include "rondo/kernels/packed.h"
 #include "rondo/kernels/vector_math.h"
 
@@ -54,39 +53,6 @@ struct Bf16Reader {
   static constexpr int64_t kColumn = kPanel;
   static HWY_INLINE void read(const Bf16* panel, int64_t column, int64_t part, Floats* w) {
     read_pairs(panel + column * kPanel + 2 * part * kLanes, w);
-  }
-};
-
-struct Bf12Reader {
-  using Number = uint32_t;
-  static constexpr int64_t kStep = kBf12Columns;
-  static constexpr int64_t kColumn = kBf12Words * kPanel / kBf12Columns;
-  using Bits = hn::RebindToUnsigned<Lane>;
-
-  // The number in the upper half.
-  static HWY_INLINE Floats upper(hn::Vec<Bits> word) {
-    const Bits bits;
-    return hn::BitCast(Lane(),
-                       hn::OrAnd(hn::Set(bits, kBf12Exponent), word, hn::Set(bits, kBf12Kept)));
-  }
-  static HWY_INLINE void halves(hn::Vec<Bits> word, Floats* w) {
-    w[0] = upper(word);
-    w[1] = upper(hn::ShiftLeft<16>(word));
-  }
-  static HWY_INLINE void read(const uint32_t* panel, int64_t column, int64_t part, Floats* w) {
-    const Bits bits;
-    const uint32_t* at = panel + column * kColumn + part * kLanes;
-    const auto a = hn::Load(bits, at);
-    const auto b = hn::Load(bits, at + kPanel);
-    const auto c = hn::Load(bits, at + 2 * kPanel);
-    halves(a, w);
-    halves(b, w + 2);
-    halves(c, w + 4);
-    auto rest = hn::And(hn::ShiftRight<11>(c), hn::Set(bits, kBf12LowerPart));
-    rest = hn::OrAnd(rest, hn::ShiftLeft<1>(c), hn::Set(bits, kBf12SignPart));
-    rest = hn::OrAnd(rest, hn::ShiftRight<8>(b), hn::Set(bits, kBf12UpperPart));
-    rest = hn::OrAnd(rest, hn::ShiftRight<4>(a), hn::Set(bits, kBf12ExponentPart));
-    halves(rest, w + 6);
   }
 };
 

@@ -138,60 +138,24 @@ Tensor EncoderDecoder::decode_rows(const Tensor& target, State& state, const Sco
   return y;
 }
 
-Tensor EncoderDecoder::decode_beams(const Tensor& target, State& state, BeamCache& beams) {
-  const int64_t first = beams.tokens();
-  Call call;
-  call.state = &state;
-  call.beams = &beams;
-  call.memory = state.get("memory");
-  call.memory_visible = state.get("memory_visible");
-  call.positions = at::full({1, 1}, first, at::kLong);
-  beams.add_token(target.ne(config_.padding));
-  return decoder_->forward(embed(target_embedding_, target, first, Scope()), call, Scope());
-}
-
 Tensor EncoderDecoder::decode(const Tensor& target, State& state, const Scope& scope) {
   return head(decode_rows(target, state, scope), scope);
 }
 
 Tensor EncoderDecoder::head(const Tensor& rows, const Scope& scope) const {
-  if (head_ != nullptr) return head_->forward(rows, scope / "head");
-  return tied_ != nullptr ? tied_->forward(rows, scope / "head")
-                          : nn::linear(rows, target_embedding_, Tensor(), scope / "head");
+  return nn::linear(rows, head_map(), scope / "head");
+}
+
+nn::LinearMap EncoderDecoder::head_map() const {
+  return head_ != nullptr ? head_->map() : nn::LinearMap{target_embedding_, Tensor()};
 }
 
 LossSum EncoderDecoder::loss_of_target(const Tensor& target, const Tensor& labels, State& state,
                                        double smoothing) {
   const Tensor y = decode_rows(target, state, Scope());
   nn::Head head;
-  head.map = head_ != nullptr ? head_->map() : nn::LinearMap{target_embedding_, Tensor()};
+  head.map = head_map();
   return sum_cross_entropy(y, head, labels, -1, smoothing);
-}
-
-bool EncoderDecoder::fold_signals() {
-  const bool encoder = encoder_->fold_signals();
-  return decoder_->fold_signals() || encoder;
-}
-
-void EncoderDecoder::convert(nn::WeightFormat format) {
-  encoder_->convert(format);
-  decoder_->convert(format);
-  if (format != nn::WeightFormat::fp32) {
-    exact_head_ = (head_ != nullptr ? head_->weight() : target_embedding_).detach();
-  }
-  if (head_ != nullptr) return head_->convert(format);
-  // The embedding itself stays as it is: only a few of its rows are read.
-  tied_ = std::make_shared<nn::Linear>(target_embedding_.detach().clone(), Tensor());
-  tied_->convert(format);
-}
-
-Tensor EncoderDecoder::exact_logits(const Tensor& rows, const Tensor& tokens) const {
-  const Tensor flat = tokens.reshape({-1});
-  const Tensor weights =
-      exact_head_.index_select(0, flat).view({tokens.size(0), tokens.size(1), -1});  // [R, K, D]
-  const Tensor logits = at::bmm(weights, rows.unsqueeze(2)).squeeze(2);              // [R, K]
-  if (head_ == nullptr || !head_->bias().defined()) return logits;
-  return logits + head_->bias().index_select(0, flat).view_as(tokens);
 }
 
 NamedTensors EncoderDecoder::forward(const NamedTensors& inputs, State& /*state*/,

@@ -23,25 +23,20 @@ class EncoderDecoder : public Network {
   Tensor decode(const Tensor& target, State& state, const Scope& scope);
   // The same in two steps: what the head reads [B, T, D], and the logits of that.
   Tensor decode_rows(const Tensor& target, State& state, const Scope& scope);
-  // For beam search, where each of B sentences has n rows that follow each other: one token of
-  // each row [B·n, 1] for a state of B sentences that encode() made. What rows have read is in
-  // `beams`.
-  Tensor decode_beams(const Tensor& target, State& state, BeamCache& beams);
   Tensor head(const Tensor& rows, const Scope& scope) const;
 
   // The summed loss of the same pass against labels [B, T], without logits being held. Training.
   LossSum loss_of_target(const Tensor& target, const Tensor& labels, State& state,
                          double smoothing = 0.0);
 
-  // Inference, of a copy that nobody else uses (infer/compiled_translation_model.h), in this order:
-  // plays levels with weights of their own into which their signals are folded (false: there is
-  // nothing to fold); keeps all linear maps as `format`, for good.
-  bool fold_signals();
-  void convert(nn::WeightFormat format);
-  // After convert() to fewer bits: logits of `tokens` [R, K] alone after rows [R, D], by the head's
-  // weights as they were. The best few tokens are seldom far apart.
-  bool head_is_rounded() const { return exact_head_.defined(); }
-  Tensor exact_logits(const Tensor& rows, const Tensor& tokens) const;
+  // For decoding otherwise (infer/compiled_translation_model.h): what its first level reads of one
+  // target token of each row [B, 1], the `first`-th of their sentences; the stack; the head.
+  Tensor embed_target(const Tensor& tokens, int64_t first) const {
+    return embed(target_embedding_, tokens, first, Scope());
+  }
+  Stack& encoder() const { return *encoder_; }
+  const Stack& decoder() const { return *decoder_; }
+  nn::LinearMap head_map() const;
 
   const EncoderDecoderConfig& config() const { return config_; }
 
@@ -55,8 +50,6 @@ class EncoderDecoder : public Network {
   std::shared_ptr<Stack> encoder_;
   std::shared_ptr<Stack> decoder_;
   std::shared_ptr<nn::Linear> head_;  // null when tied
-  std::shared_ptr<nn::Linear> tied_;  // the tied head once converted
-  Tensor exact_head_;                 // [Vt, D]; undefined: the head was not converted
 };
 
 }  // namespace rondo

@@ -14,11 +14,20 @@ void RowBuffer::resize(int64_t rows, int64_t width) {
 }
 
 std::pair<int64_t, int64_t> CompiledLinear::columns(const kernels::Member& member) const {
-  const auto [first, last] = member.share(w.panels());
-  return {first * kernels::kPanel, std::min(last * kernels::kPanel, w.out)};
+  const int64_t step = column_step();
+  const auto [first, last] = member.share((w.out + step - 1) / step);
+  return {first * step, std::min(last * step, w.out)};
 }
 
 void CompiledLinear::forward(const Rows& x, const Rows& y, const kernels::Member& member) const {
+  if (int8 != nullptr) {
+    thread_local kernels::Int8Rows rounded;  // used again by the next product
+    kernels::prepare_input(x.count, w.in, rounded);
+    kernels::quantize_input(x.data, x.stride, 0, x.count, w.in, rounded);
+    const auto [begin, end] =
+        member.share((w.out + kernels::kInt8Columns - 1) / kernels::kInt8Columns);
+    return kernels::int8_product(rounded, *int8, bias, begin, end, y.data, y.stride);
+  }
   const auto [first, last] = member.share(w.panels());
   if (x.count > 1) {
     return kernels::packed_rows(w, {x.data, x.count, x.stride}, bias, first, last,
@@ -57,8 +66,22 @@ void CompiledFeedForward::hidden(const Rows& u, const Rows& inner, const Rows& h
   }
 }
 
+CompiledLinear WeightPacker::linear(const Tensor& w, const Tensor& bias) {
+  CompiledLinear map;
+  map.bias = vector(bias);
+  if (!int8_inputs_) {
+    map.w = matrix(w);
+    return map;
+  }
+  const Tensor rows = w.detach().to(at::kFloat).contiguous();
+  int8_.push_back(std::make_unique<kernels::Int8Matrix>(
+      kernels::quantize_rows(rows.data_ptr<float>(), rows.size(0), rows.size(1))));
+  map.int8 = int8_.back().get();
+  map.w = kernels::shape_packed(rows.size(0), rows.size(1), kernels::PackedFormat::int8);
+  return map;
+}
+
 kernels::PackedMatrix WeightPacker::matrix(const Tensor& w) {
-  if (!w.defined()) return {};
   const Tensor rows = w.detach().to(at::kFloat).contiguous();  // [out, in]
   return kernels::pack(rows.data_ptr<float>(), rows.size(0), rows.size(1), format_, arena_);
 }

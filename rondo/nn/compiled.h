@@ -8,6 +8,7 @@
 // same bits whatever the number of rows and members.
 #pragma once
 
+#include "rondo/kernels/int8.h"
 #include "rondo/kernels/packed.h"
 #include "rondo/kernels/team.h"
 #include "rondo/nn/ops.h"
@@ -38,8 +39,11 @@ class RowBuffer {
 struct CompiledLinear {
   kernels::PackedMatrix w;  // out 0: there is none
   const float* bias = nullptr;
+  const kernels::Int8Matrix* int8 = nullptr;  // in place of w's numbers: inputs are rounded too
 
   bool there() const { return w.out > 0; }
+  // Members' columns begin at multiples of this.
+  int64_t column_step() const { return int8 != nullptr ? kernels::kInt8Columns : kernels::kPanel; }
   // The member's columns [first, last).
   std::pair<int64_t, int64_t> columns(const kernels::Member& member) const;
   void forward(const Rows& x, const Rows& y, const kernels::Member& member) const;
@@ -75,19 +79,25 @@ struct CompiledFeedForward {
 // Packs weights and owns the memory.
 class WeightPacker {
  public:
-  explicit WeightPacker(kernels::PackedFormat format) : format_(format) {}
+  // `int8_inputs`: linear maps multiply 8-bit weights with inputs that are rounded to 8 bits, row
+  // by row; everything else is as the format says.
+  explicit WeightPacker(kernels::PackedFormat format, bool int8_inputs = false)
+      : format_(format), int8_inputs_(int8_inputs) {}
   WeightPacker(const WeightPacker&) = delete;
   WeightPacker& operator=(const WeightPacker&) = delete;
 
-  kernels::PackedMatrix matrix(const Tensor& w);  // [out, in]; undefined: none
-  const float* vector(const Tensor& v);           // undefined: null
+  CompiledLinear linear(const Tensor& w, const Tensor& bias);  // [out, in], [out] or undefined
+  kernels::PackedMatrix matrix(const Tensor& w);               // [out, in]
+  const float* vector(const Tensor& v);                        // undefined: null
   kernels::PackedFormat format() const { return format_; }
   // Of packed matrices: what one step reads.
   size_t bytes() const { return arena_.bytes(); }
 
  private:
   kernels::PackedFormat format_;
+  bool int8_inputs_;
   kernels::PageArena arena_;
+  std::vector<std::unique_ptr<kernels::Int8Matrix>> int8_;
   std::vector<Tensor> kept_;  // whose memory vector() showed
 };
 

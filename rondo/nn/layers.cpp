@@ -23,9 +23,7 @@ Tensor Linear::forward(const Tensor& x, const Scope& scope, Result result) const
   return int8_ != nullptr ? int8_linear(x, *int8_, bias_, scope) : linear(x, map(), scope, result);
 }
 
-CompiledLinear Linear::compile(WeightPacker& packer) const {
-  return {packer.matrix(weight_), packer.vector(bias_)};
-}
+CompiledLinear Linear::compile(WeightPacker& packer) const { return packer.linear(weight_, bias_); }
 
 void Linear::convert(WeightFormat format) {
   const at::NoGradGuard no_grad;

@@ -142,18 +142,18 @@ Tensor int8_linear(const Tensor& x, const kernels::Int8Matrix& weight, const Ten
   kernels::prepare_input(count, weight.in, ready);
   constexpr int64_t numbers = 1 << 16;  // below, and below so many products, one thread is quicker
   constexpr int64_t products = 1 << 21;
-  at::parallel_for(0, count, std::max<int64_t>(1, numbers / weight.in),
-                   [&](int64_t first, int64_t last) {
-                     kernels::quantize_input(in.data_ptr<float>(), first, last, weight.in, ready);
-                   });
+  at::parallel_for(
+      0, count, std::max<int64_t>(1, numbers / weight.in), [&](int64_t first, int64_t last) {
+        kernels::quantize_input(in.data_ptr<float>(), weight.in, first, last, weight.in, ready);
+      });
   const Tensor y = at::empty(with_last(x, weight.out), in.options());
   const float* add = bias.defined() ? bias.data_ptr<float>() : nullptr;
   const int64_t groups = (weight.out + kernels::kInt8Columns - 1) / kernels::kInt8Columns;
   const int64_t work = std::max<int64_t>(1, count * weight.in * kernels::kInt8Columns);
-  at::parallel_for(0, groups, std::max<int64_t>(1, products / work),
-                   [&](int64_t first, int64_t last) {
-                     kernels::int8_product(ready, weight, add, first, last, y.data_ptr<float>());
-                   });
+  at::parallel_for(
+      0, groups, std::max<int64_t>(1, products / work), [&](int64_t first, int64_t last) {
+        kernels::int8_product(ready, weight, add, first, last, y.data_ptr<float>(), weight.out);
+      });
   return y;
 }
 

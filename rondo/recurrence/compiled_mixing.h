@@ -13,7 +13,7 @@
 
 namespace rondo {
 
-// Keys and values of recurrent states, as attention reads them.
+// Keys and values of recurrent states, or of a sentence, as attention reads them.
 struct StateHeads {
   const float* keys = nullptr;
   const float* values = nullptr;
@@ -47,6 +47,12 @@ struct HeadStep {
   float* out = nullptr;                // [d]
   float* state_out = nullptr;
   std::vector<float>* scratch = nullptr;  // of the thread
+};
+
+// What a decoder reads of one sentence with one set of weights: shared by all its rows.
+struct CrossMemory {
+  Tensor kept;  // whose memory the pointers show to
+  StateHeads heads;
 };
 
 class CompiledMixing {

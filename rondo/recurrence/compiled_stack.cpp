@@ -2,6 +2,9 @@
 #include "rondo/recurrence/compiled_stack.h"
 
 #include <algorithm>
+#include <cmath>
+
+#include "rondo/kernels/decode_attention.h"
 
 namespace rondo {
 
@@ -9,6 +12,7 @@ RowPast RowPast::clone() const {
   RowPast copy;
   copy.tokens_seen = tokens_seen;
   for (const auto& level : levels) copy.levels.push_back(level->clone());
+  copy.memories = memories;
   return copy;
 }
 
@@ -95,6 +99,7 @@ nn::Rows CompiledStack::forward(const StepRows& rows, StepWorkspace& w,
     const CompiledLevel& level = levels_[i];
     if (level.static_signal > 0) add_static_signal(level, step);
     mix(level, i, step);
+    if (level.cross != nullptr) read_memory(level, step);
     if (level.feed_forward != nullptr) feed(level, step);
     if (level.projection != nullptr) play_projection(*level.projection, step);
   }
@@ -127,7 +132,7 @@ void CompiledStack::mix(const CompiledLevel& level, size_t number, Step& step) c
 
 // Queries, keys and values, with the level's signals.
 void CompiledStack::project(const CompiledLevel& level, const nn::Rows& u, Step& step) const {
-  const nn::CompiledProjections& maps = level.mixing->maps();
+  const nn::CompiledProjections& maps = *level.maps;
   const int64_t n = step.count();
   const nn::CompiledLinear* linears[3] = {&maps.query, &maps.key, &maps.value};
   const nn::Rows results[3] = {step.shared.q_.rows(n), step.shared.k_.rows(n),
@@ -172,15 +177,8 @@ void CompiledStack::attend(const CompiledMixing& mixing, size_t number, Step& st
   const bool reads_states = mixing.state_query().there();
   // Where a member's columns are whole heads, it needs nothing that another computes.
   const bool own_heads = maps.heads % step.member.count == 0 &&
-                         maps.heads / step.member.count * d % kernels::kPanel == 0;
+                         maps.heads / step.member.count * d % maps.query.column_step() == 0;
   if (!own_heads) step.member.meet();
-  if (!reads_states && step.member.index == 0) {
-    // Products read whole groups of columns; another level's states may stand behind these heads.
-    const int64_t inner = maps.heads * d;
-    for (int64_t r = 0; r < n; ++r) {
-      std::fill(heads[r] + inner, heads[r] + kernels::round_up(inner, kernels::kColumnStep), 0.0F);
-    }
-  }
   const auto [first, last] = step.member.share(own_heads ? maps.heads : maps.heads * n);
   const int64_t per_head = own_heads ? n : 1;
   for (int64_t piece = first * per_head; piece < last * per_head; ++piece) {
@@ -204,6 +202,47 @@ void CompiledStack::attend(const CompiledMixing& mixing, size_t number, Step& st
       }
     }
     mixing.attend(one, *past.levels[number]);
+  }
+}
+
+void CompiledStack::read_memory(const CompiledLevel& level, Step& step) const {
+  nn::Rows u = step.x;
+  if (!post_norm_) {
+    u = step.own.u.rows(step.count());
+    level.cross_norm.forward(step.x, u);
+  }
+  level.cross->query.forward(u, step.shared.q_.rows(step.count()), step.member);
+  step.member.meet();
+  attend_memory(level, step);
+  step.member.meet();
+  join(level.cross->output, step.shared.heads_.rows(step.count()), level.cross_join,
+       post_norm_ ? &level.cross_norm : nullptr, step);
+}
+
+void CompiledStack::attend_memory(const CompiledLevel& level, Step& step) const {
+  const int64_t d = level.cross->head_width;
+  const int64_t heads = level.cross->heads;
+  const nn::Rows q = step.shared.q_.rows(step.count());
+  const nn::Rows out = step.shared.heads_.rows(step.count());
+  // Rows of a sentence follow each other, and read the same keys.
+  const auto [first, last] = step.member.share(heads * step.count());
+  for (int64_t piece = first; piece < last; ++piece) {
+    const int64_t h = piece / step.count();
+    const int64_t r = piece % step.count();
+    const StateHeads& memory = step.rows[static_cast<size_t>(r)]->memories[level.memory]->heads;
+    kernels::OneQuery query;
+    query.q = q[r] + h * d;
+    query.keys = memory.keys + h * memory.head_stride;
+    query.values = memory.values + h * memory.head_stride;
+    query.stride = memory.stride;
+    query.count = memory.count;
+    query.width = d;
+    query.scale = 1.0F / std::sqrt(static_cast<float>(d));
+    auto& scratch = step.own.scratch;
+    if (scratch.size() < static_cast<size_t>(memory.count)) {
+      scratch.resize(static_cast<size_t>(memory.count));
+    }
+    kernels::attend_one(query, scratch.data(), out[r] + h * d);
   }
 }
 

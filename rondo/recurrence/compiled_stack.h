@@ -16,6 +16,7 @@ namespace rondo {
 struct RowPast {
   int64_t tokens_seen = 0;
   std::vector<std::unique_ptr<RowCache>> levels;
+  std::vector<std::shared_ptr<const CrossMemory>> memories;  // by set of weights; decoders only
 
   RowPast clone() const;
   int64_t bytes() const;
@@ -23,12 +24,18 @@ struct RowPast {
 
 struct CompiledLevel {
   const CompiledMixing* mixing = nullptr;
+  const nn::CompiledProjections* maps =
+      nullptr;  // the mixing's, or the level's own with its signals
   nn::CompiledNorm mixing_norm;
   CompiledJoin mixing_join;
+  const nn::CompiledProjections* cross = nullptr;  // null: the level has none
+  size_t memory = 0;                               // which of a row's memories it reads
+  nn::CompiledNorm cross_norm;
+  CompiledJoin cross_join;
   const nn::CompiledFeedForward* feed_forward = nullptr;  // null: the level has none
   nn::CompiledNorm feed_forward_norm;
   CompiledJoin feed_forward_join;
-  const CompiledSignals* signals = nullptr;
+  const CompiledSignals* signals = nullptr;  // null: none, or folded into the level's own maps
   const CompiledLoopProjection* projection = nullptr;
   int64_t static_signal = 0;  // 1-based; 0: none
 };
@@ -84,6 +91,8 @@ class CompiledStack {
   void mix(const CompiledLevel& level, size_t number, Step& step) const;
   void project(const CompiledLevel& level, const nn::Rows& u, Step& step) const;
   void attend(const CompiledMixing& mixing, size_t number, Step& step) const;
+  void read_memory(const CompiledLevel& level, Step& step) const;
+  void attend_memory(const CompiledLevel& level, Step& step) const;
   void feed(const CompiledLevel& level, Step& step) const;
   void play_projection(const CompiledLoopProjection& projection, Step& step) const;
   // stream = join(x, w · input), normalised where that is its place; x is that afterwards.
@@ -97,7 +106,8 @@ class CompiledStack {
   int64_t rank_ = 0;
   int64_t feedback_level_ = -1;  // whose states all levels read; -1: each its own
   std::vector<std::shared_ptr<const CompiledMixing>> mixings_;
-  std::vector<std::unique_ptr<nn::CompiledFeedForward>> feed_forwards_;
+  std::vector<std::unique_ptr<nn::CompiledProjections>> crosses_, own_maps_;
+  std::vector<std::unique_ptr<nn::CompiledFeedForward>> feed_forwards_, own_feed_forwards_;
   std::vector<std::unique_ptr<CompiledSignals>> signals_;
   std::vector<std::unique_ptr<CompiledLoopProjection>> projections_;
   CompiledStaticSignal static_signal_;

@@ -6,7 +6,6 @@
 #include <map>
 
 #include "rondo/nn/attention.h"
-#include "rondo/recurrence/beam_cache.h"
 #include "rondo/recurrence/compiled_mixing.h"
 #include "rondo/recurrence/sliced.h"
 #include "rondo/recurrence/state.h"
@@ -25,8 +24,6 @@ struct Call {
   Tensor memory_visible;
   // What is carried between calls; read and replaced tensor by tensor. Null: nothing is.
   State* state = nullptr;
-  // One token of every row of a search, whose keys and values are kept here. Null: in `state`.
-  BeamCache* beams = nullptr;
   // Tokens each row has behind it, the same for all rows up to whole blocks.
   int64_t behind = 0;
   // Where permutations for sliced attention come from.

@@ -79,17 +79,20 @@ Tensor LevelSignals::feed_forward_inner(const Tensor& x, const Scope& scope) con
   return feed_forward_->forward(x, scope);
 }
 
-void LevelSignals::fold(const nn::Projections& projections, const nn::FeedForward* feed_forward) {
+LevelSignals::Folded LevelSignals::fold(const nn::Projections& projections,
+                                        const nn::FeedForward* feed_forward) const {
   const at::NoGradGuard no_grad;
+  Folded folded;
   if (query_ != nullptr) {
-    folded_.query = fold_map(projections.query_map(), *query_, place_);
-    folded_.key = fold_map(projections.key_map(), *key_, place_);
-    folded_.value = fold_map(projections.value_map(), *value_, place_);
+    folded.query = fold_map(projections.query_map(), *query_, place_);
+    folded.key = fold_map(projections.key_map(), *key_, place_);
+    folded.value = fold_map(projections.value_map(), *value_, place_);
   }
   if (feed_forward_ != nullptr && feed_forward != nullptr) {
-    folded_.up = fold_map(feed_forward->up(), *feed_forward_,
-                          inner_feed_forward_ ? nn::SignalPlace::after : nn::SignalPlace::before);
+    folded.up = fold_map(feed_forward->up(), *feed_forward_,
+                         inner_feed_forward_ ? nn::SignalPlace::after : nn::SignalPlace::before);
   }
+  return folded;
 }
 
 std::vector<std::shared_ptr<nn::Linear>> LevelSignals::folded_maps() const {

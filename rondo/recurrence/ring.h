@@ -30,19 +30,20 @@ class LevelSignals : public nn::Module {
   // g_F(x) of width F, added after the up-projection (ablation inter-ffn); undefined otherwise.
   Tensor feed_forward_inner(const Tensor& x, const Scope& scope) const;
 
-  // Inference in post-norm networks, where signal and map see the same stream: makes W + A Bᵀ once
-  // for every map the level nudges, after which the level costs what one without signals does.
-  // Weights changed later are not noticed.
-  void fold(const nn::Projections& projections, const nn::FeedForward* feed_forward);
+  // Inference in post-norm networks, where signal and map see the same stream: W + A Bᵀ for every
+  // map the level nudges, after which the level costs what one without signals does.
+  struct Folded {
+    std::shared_ptr<nn::Linear> query, key, value, up;  // null where there is no signal
+  };
+  Folded fold(const nn::Projections& projections, const nn::FeedForward* feed_forward) const;
+  // Plays those from now on.
+  void play_folded(Folded folded) { folded_ = std::move(folded); }
   // Takes the place of the feed-forward's first map; null when not folded.
   const nn::Linear* folded_up() const { return folded_.up.get(); }
-  // The maps made by fold(), to be converted with the others.
+  // The maps that are played folded, to be converted with the others.
   std::vector<std::shared_ptr<nn::Linear>> folded_maps() const;
 
  private:
-  struct Folded {
-    std::shared_ptr<nn::Linear> query, key, value, up;
-  };
   nn::SignalPlace place_ = nn::SignalPlace::after;
   bool inner_feed_forward_ = false;
   std::shared_ptr<nn::LowRank> query_, key_, value_, feed_forward_;

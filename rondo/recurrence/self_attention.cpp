@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "rondo/base/error.h"
+#include "rondo/kernels/decode_attention.h"
 
 namespace rondo {
 namespace {
@@ -15,23 +16,89 @@ Tensor causal_visible(int64_t queries, int64_t keys) {
   return at::ones({queries, keys}, at::kBool).tril(keys - queries);
 }
 
-// [B·n, H, T, d] → [B, H, n·T, d]: n rows that read one memory become more of its queries.
-Tensor rows_side_by_side(const Tensor& q, int64_t rows) {
-  if (q.size(0) == rows) return q;
-  const int64_t n = q.size(0) / rows;
-  return q.reshape({rows, n, q.size(1), q.size(2), q.size(3)})
-      .transpose(1, 2)
-      .reshape({rows, q.size(1), n * q.size(2), q.size(3)});
-}
+// Keys and values of tokens that rows of a search have read. They stay where they were written: a
+// row that goes on as the continuation of another only learns their places.
+class TokenStore {
+ public:
+  explicit TokenStore(int64_t width) : width_(width) {}
+  // Room for a key and a value [width] each.
+  float* take() {
+    if (used_ == kTokens || chunks_.empty()) {
+      chunks_.push_back(std::make_unique<float[]>(static_cast<size_t>(2 * kTokens * width_)));
+      used_ = 0;
+    }
+    return chunks_.back().get() + 2 * width_ * used_++;
+  }
+  int64_t bytes() const {
+    return static_cast<int64_t>(chunks_.size() * sizeof(float)) * 2 * kTokens * width_;
+  }
 
-// And back to [B·n, H, T, d].
-Tensor rows_apart(const Tensor& y, at::IntArrayRef shape) {
-  if (y.size(0) == shape[0]) return y;
-  const int64_t n = shape[0] / y.size(0);
-  return y.reshape({y.size(0), shape[1], n, shape[2], shape[3]})
-      .transpose(1, 2)
-      .reshape({shape[0], shape[1], shape[2], shape[3]});
-}
+ private:
+  static constexpr int64_t kTokens = 32;  // in a chunk
+  int64_t width_;
+  int64_t used_ = 0;
+  std::vector<std::unique_ptr<float[]>> chunks_;
+};
+
+// One row of a search at one level; copies share what they have read.
+class BeamCache : public RowCache {
+ public:
+  explicit BeamCache(int64_t width) : store_(std::make_shared<TokenStore>(width)), width_(width) {}
+  std::unique_ptr<RowCache> clone() const override { return std::make_unique<BeamCache>(*this); }
+  int64_t bytes() const override { return store_->bytes(); }
+
+  void add_token() {
+    newest_ = store_->take();
+    keys_.push_back(newest_);
+    values_.push_back(newest_ + width_);
+  }
+  void write(int64_t at, const float* key, const float* value, int64_t count) {
+    std::copy_n(key, count, newest_ + at);
+    std::copy_n(value, count, newest_ + width_ + at);
+  }
+  const std::vector<const float*>& keys() const { return keys_; }
+  const std::vector<const float*>& values() const { return values_; }
+
+ private:
+  std::shared_ptr<TokenStore> store_;
+  int64_t width_;  // of all heads
+  float* newest_ = nullptr;
+  std::vector<const float*> keys_, values_;  // by token
+};
+
+class CompiledCausalAttention : public CompiledMixing {
+ public:
+  explicit CompiledCausalAttention(nn::CompiledProjections maps) { maps_ = maps; }
+
+  // Rows of a search begin with an empty sentence and are not kept.
+  std::unique_ptr<RowCache> open(const State& /*state*/, int64_t /*level*/,
+                                 int64_t tokens_seen) const override {
+    RONDO_ASSERT(tokens_seen == 0);
+    return std::make_unique<BeamCache>(maps_.heads * maps_.head_width);
+  }
+  void save(const RowCache& /*cache*/, int64_t /*level*/, int64_t /*tokens_seen*/,
+            State& /*state*/) const override {
+    throw Error(ExitCode::failure, "a search cannot be saved");
+  }
+  void begin_token(RowCache& cache, int64_t /*tokens_seen*/) const override {
+    static_cast<BeamCache&>(cache).add_token();
+  }
+  void attend(const HeadStep& step, RowCache& row) const override {
+    auto& cache = static_cast<BeamCache&>(row);
+    const int64_t d = maps_.head_width;
+    cache.write(step.head * d, step.k, step.v, d);
+    kernels::ScatteredQuery query;
+    query.q = step.q;
+    query.keys = cache.keys().data();
+    query.values = cache.values().data();
+    query.offset = step.head * d;
+    query.count = step.tokens_seen + 1;
+    query.width = d;
+    query.scale = static_cast<float>(inverse_root(d));
+    if (step.scratch->size() < cache.keys().size()) step.scratch->resize(cache.keys().size());
+    kernels::attend_one(query, step.scratch->data(), step.out);
+  }
+};
 
 }  // namespace
 
@@ -70,10 +137,6 @@ Tensor SelfAttention::forward(const MixingInput& in, Call& call, const Scope& sc
   }
   auto [q, k, v, unused] = projections_->heads_of(u, x, in.signals, scope);  // [B, H, T, d]
   const double factor = inverse_root(options_.shape.head_width);
-  if (call.beams != nullptr) {
-    const Tensor seen = call.beams->attend(in.level, q, k, v, factor);  // [B, H, 1, d]
-    return projections_->output(nn::merge_heads(seen), scope);
-  }
   if (call.state != nullptr) extend(k, v, in.level, *call.state);
 
   nn::AttendOptions how;
@@ -88,6 +151,11 @@ Tensor SelfAttention::forward(const MixingInput& in, Call& call, const Scope& sc
   y = nn::merge_heads(join_groups(y, in.groups));  // [B, T, H·d]
   if (slice.invert && permutation.defined()) y = permute_tokens(y, invert(permutation));
   return projections_->output(y, scope);
+}
+
+std::shared_ptr<const CompiledMixing> SelfAttention::compile(nn::WeightPacker& packer) const {
+  if (!options_.causal) return TokenMixing::compile(packer);
+  return std::make_shared<CompiledCausalAttention>(projections_->compile(packer));
 }
 
 CrossAttention::CrossAttention(const nn::AttentionShape& shape) : shape_(shape) {
@@ -108,10 +176,28 @@ Tensor CrossAttention::forward(const Tensor& u, int64_t index, Call& call, const
   nn::AttendOptions how;
   how.factor = inverse_root(shape_.head_width);
   how.visible = call.memory_visible;
-  const Tensor q = projections_->query(u, u, {}, scope);  // [B·n, H, T, d]
-  const int64_t rows = k.size(0);
-  const Tensor y = nn::attend(rows_side_by_side(q, rows), k, v, how, is_training(), scope);
-  return projections_->output(nn::merge_heads(rows_apart(y, q.sizes())), scope);
+  const Tensor q = projections_->query(u, u, {}, scope);  // [B, H, T, d]
+  return projections_->output(nn::merge_heads(nn::attend(q, k, v, how, is_training(), scope)),
+                              scope);
+}
+
+std::vector<std::shared_ptr<const CrossMemory>> CrossAttention::memories(
+    const Tensor& memory, const std::vector<int64_t>& lengths) const {
+  const auto made = projections_->keys_and_values(memory, Scope());
+  // As [B, S, H, d] each, side by side so that one tensor keeps both.
+  const Tensor both = at::stack({made.k.transpose(1, 2), made.v.transpose(1, 2)}).contiguous();
+  std::vector<std::shared_ptr<const CrossMemory>> rows;
+  for (size_t b = 0; b < lengths.size(); ++b) {
+    CrossMemory m;
+    m.kept = both;
+    m.heads.keys = both.data_ptr<float>() + static_cast<int64_t>(b) * both.stride(1);
+    m.heads.values = m.heads.keys + both.stride(0);
+    m.heads.count = lengths[b];
+    m.heads.stride = both.stride(2);
+    m.heads.head_stride = both.stride(3);
+    rows.push_back(std::make_shared<CrossMemory>(m));
+  }
+  return rows;
 }
 
 TokenFeedForward::TokenFeedForward(int64_t tokens, int64_t hidden) {

@@ -17,6 +17,7 @@ class SelfAttention : public TokenMixing {
  public:
   explicit SelfAttention(const SelfAttentionOptions& options);
   Tensor forward(const MixingInput& in, Call& call, const Scope& scope) override;
+  std::shared_ptr<const CompiledMixing> compile(nn::WeightPacker& packer) const override;
   const nn::Projections* projections() const override { return projections_.get(); }
 
  private:
@@ -28,14 +29,19 @@ class SelfAttention : public TokenMixing {
 };
 
 // Attention of the stream to call.memory. Keys and values of the memory are made once per set of
-// weights and call, however many levels play it, and are kept in the state for later calls. A
-// stream of n times as many rows as the memory reads each memory with n rows that follow each other
-// (the beams of a sentence), without copies of it.
+// weights and call, however many levels play it, and are kept in the state for later calls.
 class CrossAttention : public nn::Module {
  public:
   explicit CrossAttention(const nn::AttentionShape& shape);
   // `index`: number of these weights, under which keys and values are kept.
   Tensor forward(const Tensor& u, int64_t index, Call& call, const Scope& scope);
+
+  nn::CompiledProjections compile(nn::WeightPacker& packer) const {
+    return projections_->compile(packer);
+  }
+  // Of each row of memory [B, S, D], whose first lengths[b] tokens are real: what decoding reads.
+  std::vector<std::shared_ptr<const CrossMemory>> memories(
+      const Tensor& memory, const std::vector<int64_t>& lengths) const;
 
  private:
   nn::AttentionShape shape_;

@@ -190,12 +190,11 @@ Stream Stack::play_feed_forward(const Level& level, const Stream& stream, const 
               nn::dropout(y, options_.feed_forward_dropout, is_training()), here);
 }
 
-CompiledStack Stack::compile(nn::WeightPacker& packer, int64_t feedback_level) const {
-  RONDO_ASSERT(crosses_->size() == 0);
+CompiledStack Stack::compile(nn::WeightPacker& packer, const CompileOptions& options) const {
   CompiledStack c;
   c.post_norm_ = options_.placement == NormPlacement::post;
   c.width_ = options_.width;
-  c.feedback_level_ = feedback_level;
+  c.feedback_level_ = options.feedback_level;
   for (int64_t i = 0; i < mixings_->size(); ++i) {
     c.mixings_.push_back((*mixings_)[i].compile(packer));
     const nn::CompiledProjections& maps = c.mixings_.back()->maps();
@@ -207,6 +206,7 @@ CompiledStack Stack::compile(nn::WeightPacker& packer, int64_t feedback_level) c
       to.push_back(std::make_unique<Compiled>(bank[i].compile(packer)));
     }
   };
+  compile_bank(*crosses_, c.crosses_);
   compile_bank(*feed_forwards_, c.feed_forwards_);
   compile_bank(*signals_, c.signals_);
   compile_bank(*projections_, c.projections_);
@@ -217,8 +217,40 @@ CompiledStack Stack::compile(nn::WeightPacker& packer, int64_t feedback_level) c
       c.rank_ = std::max(c.rank_, g->rank());
     }
   }
-  for (const Level& level : plan_.levels) c.levels_.push_back(compile_level(level, packer, c));
+  for (const Level& level : plan_.levels) {
+    c.levels_.push_back(compile_level(level, packer, c));
+    if (options.fold_signals && folds(level)) fold_level(level, packer, c);
+  }
   return c;
+}
+
+bool Stack::folds(const Level& level) const {
+  return level.signal != kNone && options_.placement == NormPlacement::post &&
+         (*mixings_)[level.mixing].projections() != nullptr;
+}
+
+// The level's own maps, with its signals in them.
+void Stack::fold_level(const Level& level, nn::WeightPacker& packer, CompiledStack& stack) const {
+  const bool feeds = level.feed_forward != kNone;
+  const LevelSignals::Folded folded =
+      (*signals_)[level.signal].fold(*(*mixings_)[level.mixing].projections(),
+                                     feeds ? &(*feed_forwards_)[level.feed_forward] : nullptr);
+  CompiledLevel& l = stack.levels_.back();
+  auto maps = std::make_unique<nn::CompiledProjections>(*l.maps);
+  if (folded.query != nullptr) {
+    maps->query = folded.query->compile(packer);
+    maps->key = folded.key->compile(packer);
+    maps->value = folded.value->compile(packer);
+  }
+  l.maps = maps.get();
+  stack.own_maps_.push_back(std::move(maps));
+  if (folded.up != nullptr) {
+    auto feed = std::make_unique<nn::CompiledFeedForward>(*l.feed_forward);
+    feed->up = folded.up->compile(packer);
+    l.feed_forward = feed.get();
+    stack.own_feed_forwards_.push_back(std::move(feed));
+  }
+  l.signals = nullptr;
 }
 
 CompiledLevel Stack::compile_level(const Level& level, nn::WeightPacker& packer,
@@ -232,12 +264,19 @@ CompiledLevel Stack::compile_level(const Level& level, nn::WeightPacker& packer,
   };
   CompiledLevel l;
   l.mixing = in(stack.mixings_, level.mixing);
+  l.maps = &l.mixing->maps();
   l.mixing_norm = (*norms_)[level.mixing_norm].compile(packer);
   l.mixing_join = join(kMixing);
+  l.cross = in(stack.crosses_, level.cross);
+  if (l.cross != nullptr) {
+    l.memory = static_cast<size_t>(level.cross);
+    l.cross_norm = (*norms_)[level.cross_norm].compile(packer);
+    l.cross_join = join(kCross);
+  }
   l.feed_forward = in(stack.feed_forwards_, level.feed_forward);
   if (l.feed_forward != nullptr) {
     l.feed_forward_norm = (*norms_)[level.feed_forward_norm].compile(packer);
-    l.feed_forward_join = join(1);
+    l.feed_forward_join = join(level.cross == kNone ? kCross : kCross + 1);
   }
   l.signals = in(stack.signals_, level.signal);
   l.projection = in(stack.projections_, level.projection);
@@ -251,15 +290,16 @@ CompiledLevel Stack::compile_level(const Level& level, nn::WeightPacker& packer,
 }
 
 bool Stack::fold_signals() {
-  if (plan_.signals() == 0 || options_.placement == NormPlacement::pre) return false;
+  bool any = false;
   for (const Level& level : plan_.levels) {
-    const nn::Projections* projections = (*mixings_)[level.mixing].projections();
-    if (projections == nullptr) return false;
+    if (!folds(level)) continue;
     const bool feeds = level.feed_forward != kNone;
-    (*signals_)[level.signal].fold(*projections,
-                                   feeds ? &(*feed_forwards_)[level.feed_forward] : nullptr);
+    LevelSignals& signals = (*signals_)[level.signal];
+    signals.play_folded(signals.fold(*(*mixings_)[level.mixing].projections(),
+                                     feeds ? &(*feed_forwards_)[level.feed_forward] : nullptr));
+    any = true;
   }
-  return true;
+  return any;
 }
 
 void Stack::convert(nn::WeightFormat format) {

@@ -52,9 +52,14 @@ class Stack : public nn::Module {
   // Through `plan` instead, which must name only weights this stack has.
   Tensor forward_plan(const DepthPlan& plan, Tensor x, Call& call, const Scope& scope);
 
-  // For decoding token by token, without cross-attention. `feedback_level`: the level whose
-  // recurrent states all others read too; kNone: there is none.
-  CompiledStack compile(nn::WeightPacker& packer, int64_t feedback_level) const;
+  // For decoding token by token.
+  struct CompileOptions {
+    // The level whose recurrent states all others read too; kNone: there is none.
+    int64_t feedback_level = kNone;
+    // Post-norm stacks: signals become part of maps of each level's own: the fewest operations.
+    bool fold_signals = false;
+  };
+  CompiledStack compile(nn::WeightPacker& packer, const CompileOptions& options) const;
 
   // Training: keep only every n-th level's input and compute the rest again in the backward pass;
   // 0 = keep all. Stacks with cross-attention keep all: their memory's gradient would be lost.
@@ -69,6 +74,7 @@ class Stack : public nn::Module {
 
   const DepthPlan& plan() const { return plan_; }
   TokenMixing& mixing(int64_t index) const { return (*mixings_)[index]; }
+  const nn::Bank<CrossAttention>& crosses() const { return *crosses_; }
 
  private:
   // Levels [first, last) of `plan`.
@@ -82,6 +88,10 @@ class Stack : public nn::Module {
   Stream play_feed_forward(const Level& level, const Stream& stream, const Scope& scope);
   CompiledLevel compile_level(const Level& level, nn::WeightPacker& packer,
                               CompiledStack& stack) const;
+  // Whether the level has signals that may be folded: pre-norm, they see another stream than the
+  // maps.
+  bool folds(const Level& level) const;
+  void fold_level(const Level& level, nn::WeightPacker& packer, CompiledStack& stack) const;
   // The stream and what a sub-layer reads of it.
   nn::NormedSum norm_before(int64_t norm, const Stream& stream, const Scope& scope) const;
   // Joins a branch to the stream and, post-norm, normalises.

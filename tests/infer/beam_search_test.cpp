@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-#include "rondo/nn/kernel_choice.h"
+#include "rondo/infer/runtime.h"
 #include "tests/support/expect.h"
 #include "tests/support/shrink.h"
 
@@ -46,6 +46,17 @@ BeamMarks marks_of(int64_t /*vocabulary*/) {
   marks.end = 2;
   marks.banned = {0, 1};
   return marks;
+}
+
+auto search(const CompiledTranslationModel& model, const Tensor& source, const BeamMarks& marks,
+            const BeamOptions& options) {
+  const Runtime::Turn turn(Runtime::get());
+  return beam_search(model, source, marks, options, turn.team());
+}
+
+auto search(const EncoderDecoder& model, const Tensor& source, const BeamMarks& marks,
+            const BeamOptions& options) {
+  return search(CompiledTranslationModel(model), source, marks, options);
 }
 
 // log p of the next token after `prefix` for one sentence, by the whole network. [V]
@@ -98,7 +109,7 @@ TEST(BeamSearch, AWideBeamFindsTheBestOfAllSequences) {
     BeamOptions o;
     o.beam = 40;  // of 3 + 9 + 27 prefixes: nothing is ever dropped
     o.max_length = 4;
-    const auto found = beam_search(CompiledTranslationModel(*model), source, marks_of(6), o);
+    const auto found = search(*model, source, marks_of(6), o);
     ASSERT_EQ(found.size(), 1U);
     EXPECT_EQ(found[0][0].tokens, best->tokens);
     EXPECT_NEAR(found[0][0].log_probability, best->log_p, 1e-4);
@@ -167,7 +178,7 @@ TEST_P(Schemes, EqualsThePlainSearch) {
     o.length_penalty = 0.6;
     o.max_ratio = 1.0;
     o.max_extra = 2;
-    const auto found = beam_search(CompiledTranslationModel(*model), source, marks_of(9), o);
+    const auto found = search(*model, source, marks_of(9), o);
     for (size_t r = 0; r < 3; ++r) {
       const auto length = static_cast<int64_t>(sentences[r].size());
       const Tensor alone = at::tensor(sentences[r], at::kLong).unsqueeze(0);
@@ -184,38 +195,43 @@ TEST_P(Schemes, EqualsThePlainSearch) {
 INSTANTIATE_TEST_SUITE_P(All, Schemes,
                          ::testing::Values("vanilla", "universal", "one-wide", "ring"));
 
-// Rows of a search go on as continuations of others, more than once between two tokens, and of
-// fewer sentences: as if each had been decoded by itself. One token may not be seen.
-TEST(BeamCache, ContinuesTheRowsItNames) {
-  for (const auto kernels : {nn::Kernels::reference, nn::Kernels::fused}) {
-    nn::use_kernels(kernels);
-    const auto model = made(tiny_translator("ring", 9), 3);
-    const at::NoGradGuard no_grad;
-    const auto numbers = [](const std::vector<int64_t>& tokens) {
-      return at::tensor(tokens, at::kLong);
-    };
-    const auto column = [&](const std::vector<int64_t>& tokens) {
-      return numbers(tokens).unsqueeze(1);
-    };
-    const Tensor source = numbers({3, 4, 5, 6, 7, 8, kPadding, kPadding}).view({2, 4});
-    State state = model->encode(source, Scope());
-    BeamCache beams;
-    model->decode_beams(column({1, 1}), state, beams);
-    beams.follow({0, 0, 1, 1});
-    model->decode_beams(column({5, 7, kPadding, 3}), state, beams);
-    beams.follow({1, 0, 3, 2});
-    beams.follow({0, 0, 3, 2});
-    model->decode_beams(column({4, 6, 8, 5}), state, beams);
-    beams.follow({2, 3});
-    state = state.select(numbers({1}));
-    const Tensor got = model->decode_beams(column({3, 6}), state, beams);  // [2, 1, D]
-    const Tensor prefixes = numbers({1, kPadding, 8, 3, 1, 3, 5, 6}).view({2, 4});
-    for (int64_t row = 0; row < 2; ++row) {
-      State plain = model->encode(source.narrow(0, 1, 1), Scope());
-      const Tensor want = model->decode_rows(prefixes.narrow(0, row, 1), plain, Scope());
-      expect_near(got.narrow(0, row, 1), want.narrow(1, 3, 1), 1e-5);
-    }
-    EXPECT_EQ(beams.tokens(), 4);
+// Rows of a search go on as continuations of others, more than once between two tokens: as if each
+// had been decoded by itself.
+TEST(CompiledTranslation, ContinuesTheRowsItNames) {
+  const auto model = made(tiny_translator("ring", 9), 3);
+  const at::NoGradGuard no_grad;
+  const auto numbers = [](const std::vector<int64_t>& tokens) {
+    return at::tensor(tokens, at::kLong);
+  };
+  const Tensor source = numbers({3, 4, 5, 6, 7, 8, kPadding, kPadding}).view({2, 4});
+  const CompiledTranslationModel compiled(*model);
+  CompiledTranslationModel::Workspace workspace;
+  std::vector<RowPast> rows = compiled.encode(source);
+  const Runtime::Turn turn(Runtime::get());
+  const auto step = [&](const std::vector<int64_t>& tokens) {
+    StepRows all;
+    for (RowPast& row : rows) all.push_back(&row);
+    compiled.step(all, tokens, turn.team(), workspace);
+  };
+  const auto follow = [&](const std::vector<size_t>& from) {
+    std::vector<RowPast> next;
+    for (const size_t row : from) next.push_back(rows[row].clone());
+    rows = std::move(next);
+  };
+  step({1, 1});
+  follow({0, 0, 1, 1});
+  step({5, 7, 6, 3});
+  follow({1, 0, 3, 2});
+  follow({0, 0, 3, 2});
+  step({4, 6, 8, 5});
+  follow({2, 3});
+  step({3, 6});
+  const Tensor prefixes = numbers({1, 6, 8, 3, 1, 3, 5, 6}).view({2, 4});
+  for (int64_t row = 0; row < 2; ++row) {
+    State plain = model->encode(source.narrow(0, 1, 1), Scope());
+    const Tensor want = model->decode(prefixes.narrow(0, row, 1), plain, Scope())[0][3];
+    const nn::Rows logits = workspace.logits.rows(2);
+    expect_near(at::from_blob(logits[row], {9}), want, 1e-5);
   }
 }
 
@@ -225,7 +241,7 @@ TEST(BeamSearch, StaysWithinItsLength) {
   for (const int64_t most : {1, 2, 3}) {
     BeamOptions o;
     o.max_length = most;
-    const auto found = beam_search(CompiledTranslationModel(*model), source, marks_of(9), o);
+    const auto found = search(*model, source, marks_of(9), o);
     for (const Hypothesis& h : found[0]) {
       EXPECT_LT(static_cast<int64_t>(h.tokens.size()), most);
     }
@@ -241,17 +257,14 @@ TEST(BeamSearch, ARoundedHeadKnowsItsExactLogits) {
       c.style = style;
       const at::NoGradGuard no_grad;
       const auto exact = made(c, 5);
-      const auto rounded = made(c, 5);
-      EXPECT_FALSE(exact->head_is_rounded());
-      rounded->convert(format);
-      ASSERT_TRUE(rounded->head_is_rounded());
+      EXPECT_FALSE(CompiledTranslationModel(*exact).head_is_rounded());
+      const CompiledTranslationModel rounded(*exact, format);
+      ASSERT_TRUE(rounded.head_is_rounded());
       const Tensor rows = at::randn({7, c.width});
       const Tensor tokens = at::randint(40, {7, 3}, at::kLong);
       const Tensor want = exact->head(rows, Scope()).gather(1, tokens);
-      const Tensor got = rounded->exact_logits(rows, tokens);
+      const Tensor got = rounded.exact_logits({rows.data_ptr<float>(), 7, c.width}, tokens);
       EXPECT_LE((got - want).abs().max().item<double>(), 1e-5);
-      EXPECT_GT((rounded->head(rows, Scope()).gather(1, tokens) - want).abs().max().item<double>(),
-                1e-4);
     }
   }
 }
@@ -263,7 +276,7 @@ TEST(BeamSearch, BannedTokensAreNeverWritten) {
   BeamOptions o;
   o.n_best = 5;
   const Tensor source = at::tensor({3, 7, 5, 2}, at::kLong).unsqueeze(0);
-  const auto found = beam_search(CompiledTranslationModel(*model), source, marks, o);
+  const auto found = search(*model, source, marks, o);
   for (const Hypothesis& h : found[0]) {
     for (const int32_t token : h.tokens) EXPECT_TRUE(token == 3 || token == 8) << token;
   }
@@ -286,24 +299,28 @@ TEST_P(Folded, SignalsComputeTheSame) {
                            {"target", at::randint(3, 9, {3, 5}, at::kLong)}};
   State state;
   const Tensor apart = model->forward(in, state, Scope()).at("logits");
+  const BeamMarks marks = marks_of(9);
+  BeamOptions o;
+  o.n_best = 5;
   const Tensor source = in.at("source");
-  const CompiledTranslationModel compiled(*model);  // of a copy
-  expect_identical(model->forward(in, state, Scope()).at("logits"), apart);
-  ASSERT_TRUE(model->fold_signals());
-  const Tensor folded = model->forward(in, state, Scope()).at("logits");
-  expect_near(folded, apart, 1e-5);
-  EXPECT_GT((folded - apart).abs().max().item<double>(), 0.0) << "another path was taken";
-  expect_near(compiled.encode(source).get("memory"), model->encode(source, Scope()).get("memory"),
-              1e-5);
+  const auto folded = search(CompiledTranslationModel(*model), source, marks, o);
+  const auto kept =
+      search(CompiledTranslationModel(*model, nn::WeightFormat::fp32, SignalMode::apart), source,
+             marks, o);
+  ASSERT_EQ(folded.size(), kept.size());
+  for (size_t i = 0; i < folded.size(); ++i) {
+    ASSERT_EQ(folded[i].size(), kept[i].size());
+    for (size_t k = 0; k < folded[i].size(); ++k) {
+      EXPECT_EQ(folded[i][k].tokens, kept[i][k].tokens);
+      EXPECT_NEAR(folded[i][k].score, kept[i][k].score, 1e-5);
+    }
+  }
+  expect_identical(model->forward(in, state, Scope()).at("logits"), apart);  // left as it was
 }
 
 INSTANTIATE_TEST_SUITE_P(All, Folded,
                          ::testing::Values("ours", "no-attention", "no-feed-forward", "before",
                                            "inter", "full"));
-
-TEST(Folding, HasNoMeaningWithoutSignals) {
-  EXPECT_FALSE(made(tiny_translator("universal", 9), 9)->fold_signals());
-}
 
 }  // namespace
 }  // namespace rondo::test

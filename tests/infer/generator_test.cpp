@@ -252,8 +252,7 @@ TEST_P(Writing, WithWeightsInFewerBitsStaysClose) {
     return at::tensor(session.logits(row));
   };
   const Tensor exact = logits_with(kernels::PackedFormat::fp32);
-  for (const auto format : {kernels::PackedFormat::bf16, kernels::PackedFormat::bf12,
-                            kernels::PackedFormat::int8}) {
+  for (const auto format : {kernels::PackedFormat::bf16, kernels::PackedFormat::int8}) {
     const Tensor near = logits_with(format);
     const double off = (near - exact).norm().item<double>() / exact.norm().item<double>();
     EXPECT_LT(off, 0.1);

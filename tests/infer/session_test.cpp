@@ -138,8 +138,8 @@ std::vector<int64_t> write_alone(const Compiled& m, const std::vector<int32_t>& 
 
 // Every format: rows that join and leave at any time change nothing for the others.
 TEST(Sessions, ARowDoesNotDependOnTheOthers) {
-  for (const auto format : {kernels::PackedFormat::fp32, kernels::PackedFormat::bf16,
-                            kernels::PackedFormat::bf12, kernels::PackedFormat::int8}) {
+  for (const auto format :
+       {kernels::PackedFormat::fp32, kernels::PackedFormat::bf16, kernels::PackedFormat::int8}) {
     SCOPED_TRACE("format " + std::to_string(static_cast<int>(format)));
     const Compiled m = recurrent_model(format);
     constexpr int64_t kRows = 11;

@@ -86,8 +86,8 @@ void count_int8() {
   Int8Rows quantized;
   count([&] {
     prepare_input(rows, in, quantized);
-    quantize_input(x.data(), 0, rows, in, quantized);
-    int8_product(quantized, matrix, nullptr, 0, out / kInt8Columns, y.data());
+    quantize_input(x.data(), in, 0, rows, in, quantized);
+    int8_product(quantized, matrix, nullptr, 0, out / kInt8Columns, y.data(), out);
   });
 }
 

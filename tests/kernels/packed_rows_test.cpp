@@ -26,8 +26,7 @@ Problem random_problem(int64_t rows, int64_t out, int64_t in) {
 }
 
 constexpr kernels::PackedFormat kRowFormats[] = {
-    kernels::PackedFormat::fp32, kernels::PackedFormat::bf16, kernels::PackedFormat::bf12,
-    kernels::PackedFormat::int8};
+    kernels::PackedFormat::fp32, kernels::PackedFormat::bf16, kernels::PackedFormat::int8};
 
 // Cut into [0, middle) and [middle, all) panels; what follows y must be left alone.
 Numbers product(const Problem& p, kernels::PackedFormat format, bool biased, bool cut) {

@@ -7,15 +7,13 @@
 #include <algorithm>
 #include <cmath>
 
-#include "rondo/kernels/bf12.h"
 #include "tests/kernels/one_row_test_util.h"
 
 namespace rondo::test {
 namespace {
 
 using kernels::PackedFormat;
-constexpr PackedFormat kFormats[] = {PackedFormat::fp32, PackedFormat::bf16, PackedFormat::bf12,
-                                     PackedFormat::int8};
+constexpr PackedFormat kFormats[] = {PackedFormat::fp32, PackedFormat::bf16, PackedFormat::int8};
 
 Numbers padded(Numbers x) {
   x.resize(static_cast<size_t>(kernels::round_up(static_cast<int64_t>(x.size()), kernels::kPanel)));
@@ -25,7 +23,7 @@ Numbers padded(Numbers x) {
 // What a format keeps of w.
 Numbers as_kept(const Numbers& w, int64_t out, int64_t in, PackedFormat format) {
   Numbers kept = w;
-  if (format == PackedFormat::bf16 || format == PackedFormat::bf12) {
+  if (format == PackedFormat::bf16) {
     for (float& x : kept) x = rounded(x);
   } else if (format == PackedFormat::int8) {
     for (int64_t o = 0; o < out; ++o) {
@@ -83,7 +81,6 @@ TEST(Packed, TakesAsManyBytesAsTheFormatSays) {
   };
   EXPECT_EQ(bytes(PackedFormat::fp32), 4U * 256 * 256);
   EXPECT_EQ(bytes(PackedFormat::bf16), 2U * 256 * 256);
-  EXPECT_EQ(bytes(PackedFormat::bf12), 256U * 256 * 3 / 2 + 4 * 256);
   EXPECT_EQ(bytes(PackedFormat::int8), 256U * 256 + 4 * 256);
 }
 
@@ -104,33 +101,6 @@ Numbers unpacked(const Numbers& row, PackedFormat format) {
   return back;
 }
 
-TEST(Packed, TwelveBitsHoldEveryBf16NumberThatIsNotTiny) {
-  on_every_target([] {
-    Numbers row = random_numbers(301, 21, 3.0F);
-    for (size_t i = 0; i < row.size(); ++i) {
-      row[i] = std::ldexp(row[i], -static_cast<int>(i % 23));  // some are too small
-    }
-    row[5] = row[6] = 0.0F;
-    row[7] = -0.0F;
-    float largest = 0.0F;
-    for (const float x : row) largest = std::max(largest, std::abs(rounded(x)));
-    const float smallest = std::ldexp(1.0F, std::ilogb(largest) - 15);
-    const Numbers back = unpacked(row, PackedFormat::bf12);
-    int tiny = 0;
-    for (size_t i = 0; i < row.size(); ++i) {
-      if (std::abs(rounded(row[i])) >= smallest) {
-        EXPECT_EQ(back[i], rounded(row[i])) << i;
-        continue;
-      }
-      ++tiny;
-      EXPECT_EQ(std::abs(back[i]), smallest) << i;
-      EXPECT_TRUE(row[i] == 0.0F || std::signbit(back[i]) == std::signbit(row[i])) << i;
-    }
-    EXPECT_GT(tiny, 10);
-    EXPECT_LT(tiny, 150);
-  });
-}
-
 TEST(Packed, SixteenBitsHoldEveryBf16Number) {
   on_every_target([] {
     Numbers row = random_numbers(301, 22, 3.0F);
@@ -147,18 +117,6 @@ TEST(Packed, RowsOfZerosAreZeros) {
   for (const auto format : kFormats) {
     for (const float x : unpacked(Numbers(19), format)) EXPECT_EQ(x, 0.0F);
   }
-}
-
-// Weights too small for four bits of exponent stand in for zeros: they must not add up.
-TEST(Packed, ZerosInTwelveBitsCancel) {
-  Numbers row(256);
-  row[0] = 1.0F;
-  kernels::PageArena arena;
-  const auto m = kernels::pack(row.data(), 1, 256, PackedFormat::bf12, arena);
-  const Numbers x(256, 1.0F);
-  float y[kernels::kPanel];
-  kernels::matvec(m, x.data(), 0, 1, y);
-  EXPECT_NEAR(y[0], 1.0F, 4e-5F);
 }
 
 TEST(OneRow, Norms) {

@@ -6,6 +6,7 @@
 #   faults_short   tests/faults/run                               Python: kills, mutated files and full disks, in short
 #   engine_tests   tests/<other folder>/*_test.cpp                torch, tests/support/*.cpp compiled in; as shards,
 #                                                                 for starting a process with torch costs half a second
+#   thread_tests   RONDO_THREAD_TESTS                             torch; in the preset tsan only
 #   package        tests/package/run                              Python: installs, builds examples/consumer against it
 #   rondo_bench    bench/kernels/*.cpp                            torch, with Google Benchmark; only when asked for
 #   kernel_instructions  tests/instructions/kernels.cpp           no torch; run by tools/instructions.sh; g++ only
@@ -14,6 +15,30 @@ enable_testing()
 include(GoogleTest)
 set(RONDO_TEST_ENVIRONMENT OMP_WAIT_POLICY=passive)
 set(RONDO_ENGINE_SHARDS 8)
+
+# Cases of cli_tests that take many seconds each, as GoogleTest filters. They have the label slow: only ./check --all runs them.
+set(RONDO_SLOW_CASES
+    Bench.AnotherNetworkIsNoPeer
+    Bench.JsonHoldsLimitsCanariesAndClaims
+    Bench.PeersTakeTurnsByTheirProtocol
+    Bench.WithoutPeersRatiosAreLeftOut
+    Table.KilledTwentyTimesEndsWithTheSameBytes
+    Thirty/KilledTraining.*)
+
+# Tests of what several threads use at once: ./check --all runs them under ThreadSanitizer.
+set(RONDO_THREAD_TESTS
+    tests/base/log_test.cpp
+    tests/base/progress_test.cpp
+    tests/image/pipeline_test.cpp
+    tests/image/pipeline_limits_test.cpp
+    tests/image/read_ahead_test.cpp
+    tests/kernels/team_test.cpp
+    tests/nn/allocator_test.cpp)
+# Those of them that tell nothing there: memory is counted in a process that holds the sanitizer's own, or is forked.
+set(RONDO_THREAD_TESTS_LEFT_OUT
+    InstalledAllocator.*Grow
+    InstalledAllocator.SurvivesForkWhileOthersAllocate
+    CachingMemory.AnswersWithNothingWhenThereIsNoMore)
 
 # One GoogleTest program.
 function(rondo_test_program target)
@@ -26,10 +51,18 @@ function(rondo_test_program target)
                                                RONDO_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
 endfunction()
 
-# One ctest entry per case.
+# One ctest entry per case. Further arguments: SLOW, GoogleTest filters of cases with the label slow.
 function(rondo_discover_tests target)
-  gtest_discover_tests(${target} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60 TEST_PREFIX "${target}."
-                       PROPERTIES TIMEOUT 120 ENVIRONMENT "${RONDO_TEST_ENVIRONMENT}")
+  cmake_parse_arguments(arg "" "" "SLOW" ${ARGN})
+  set(how DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60 TEST_PREFIX "${target}.")
+  set(properties TIMEOUT 120 ENVIRONMENT "${RONDO_TEST_ENVIRONMENT}")
+  list(JOIN arg_SLOW ":" slow)
+  if(slow)
+    gtest_discover_tests(${target} ${how} TEST_FILTER "-${slow}" PROPERTIES "${properties}")
+    gtest_discover_tests(${target} ${how} TEST_FILTER "${slow}" PROPERTIES "${properties}" LABELS slow)
+  else()
+    gtest_discover_tests(${target} ${how} PROPERTIES "${properties}")
+  endif()
 endfunction()
 
 function(rondo_add_base_tests)
@@ -58,10 +91,10 @@ function(rondo_add_cli_tests)
     target_compile_definitions(cli_tests PRIVATE RONDO_BINARY="$<TARGET_FILE:rondo>"
                                                  RONDO_FAULTS_PRELOAD="$<TARGET_FILE:faults_preload>")
     add_dependencies(cli_tests rondo faults_preload ${RONDO_EXAMPLE_TARGETS})  # examples are run by tests too
-    rondo_discover_tests(cli_tests)
+    rondo_discover_tests(cli_tests SLOW ${RONDO_SLOW_CASES})
     if(RONDO_PYTHON)
       add_test(NAME faults_short COMMAND ${RONDO_PYTHON} ${PROJECT_SOURCE_DIR}/tests/faults/run --binary $<TARGET_FILE:rondo>)
-      set_tests_properties(faults_short PROPERTIES TIMEOUT 600 ENVIRONMENT "${RONDO_TEST_ENVIRONMENT}")
+      set_tests_properties(faults_short PROPERTIES TIMEOUT 600 LABELS slow ENVIRONMENT "${RONDO_TEST_ENVIRONMENT}")
       if(NOT RONDO_SANITIZE)  # a consumer is compiled without
         add_test(NAME package COMMAND ${RONDO_PYTHON} ${PROJECT_SOURCE_DIR}/tests/package/run --build ${PROJECT_BINARY_DIR})
         set_tests_properties(package PROPERTIES TIMEOUT 600 LABELS package ENVIRONMENT "${RONDO_TEST_ENVIRONMENT}")
@@ -91,6 +124,18 @@ function(rondo_add_engine_tests)
     set_tests_properties(engine_tests.shard${index} PROPERTIES
                          TIMEOUT 900 ENVIRONMENT "${environment};GTEST_SHARD_INDEX=${index}")
   endforeach()
+endfunction()
+
+# libtorch and libgomp are not compiled for it: what they do between themselves is not looked at.
+function(rondo_add_thread_tests)
+  file(GLOB support CONFIGURE_DEPENDS tests/support/*.cpp)
+  rondo_test_program(thread_tests SOURCES ${RONDO_THREAD_TESTS} ${support} LIBRARIES rondo::rondo)
+  set_target_properties(thread_tests PROPERTIES EXCLUDE_FROM_ALL ON)
+  rondo_torch_target(thread_tests)
+  list(JOIN RONDO_THREAD_TESTS_LEFT_OUT ":" left_out)
+  add_test(NAME thread_tests COMMAND thread_tests --gtest_filter=-${left_out})
+  set_tests_properties(thread_tests PROPERTIES TIMEOUT 900 ENVIRONMENT
+                       "${RONDO_TEST_ENVIRONMENT};TSAN_OPTIONS=halt_on_error=1 ignore_noninstrumented_modules=1")
 endfunction()
 
 function(rondo_add_fuzz_targets)
@@ -154,6 +199,9 @@ if(RONDO_ENGINE)
     rondo_add_engine_tests()
     rondo_add_cli_tests()
     rondo_add_instructions()
+    if(RONDO_SANITIZE MATCHES thread)
+      rondo_add_thread_tests()
+    endif()
   endif()
   rondo_add_bench()
 endif()

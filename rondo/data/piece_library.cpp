@@ -7,8 +7,8 @@
 #include "rondo/base/own_files.h"
 
 #if defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define RONDO_ADDRESS_SANITIZER 1
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define RONDO_SANITIZER_RUNTIME 1
 #endif
 #endif
 
@@ -16,7 +16,7 @@ namespace rondo {
 namespace {
 
 // The sanitizer's runtime refuses RTLD_DEEPBIND; without libtorch in the process it is not needed.
-#if defined(RONDO_ADDRESS_SANITIZER)
+#if defined(RONDO_SANITIZER_RUNTIME)
 constexpr int kPrivately = RTLD_NOW | RTLD_LOCAL;
 #else
 constexpr int kPrivately = RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND;

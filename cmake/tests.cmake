@@ -32,10 +32,13 @@ set(RONDO_THREAD_TESTS
     tests/image/pipeline_test.cpp
     tests/image/pipeline_limits_test.cpp
     tests/image/read_ahead_test.cpp
+    tests/infer/session_test.cpp
     tests/kernels/team_test.cpp
     tests/nn/allocator_test.cpp)
-# Those of them that tell nothing there: memory is counted in a process that holds the sanitizer's own, or is forked.
+# Those of them that tell nothing there: memory is counted in a process that holds the sanitizer's own, or is forked; every
+# model by one thread.
 set(RONDO_THREAD_TESTS_LEFT_OUT
+    Zoo/SessionOf.*
     InstalledAllocator.*Grow
     InstalledAllocator.SurvivesForkWhileOthersAllocate
     CachingMemory.AnswersWithNothingWhenThereIsNoMore)
@@ -134,7 +137,9 @@ function(rondo_add_thread_tests)
   rondo_torch_target(thread_tests)
   list(JOIN RONDO_THREAD_TESTS_LEFT_OUT ":" left_out)
   add_test(NAME thread_tests COMMAND thread_tests --gtest_filter=-${left_out})
-  set_tests_properties(thread_tests PROPERTIES TIMEOUT 900 ENVIRONMENT
+  add_dependencies(thread_tests example_serve_documents)
+  add_test(NAME thread_tests.example COMMAND example_serve_documents)
+  set_tests_properties(thread_tests thread_tests.example PROPERTIES TIMEOUT 900 ENVIRONMENT
                        "${RONDO_TEST_ENVIRONMENT};TSAN_OPTIONS=halt_on_error=1 ignore_noninstrumented_modules=1")
 endfunction()
 

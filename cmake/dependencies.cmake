@@ -27,13 +27,9 @@ if(RONDO_ENGINE)
     target_compile_options(rondo_vectors INTERFACE -fopenmp)
     target_link_options(rondo_vectors INTERFACE -fopenmp)
   endif()
-  # libtorch brings it along in Debian. Without its header bf16 is not offered.
-  find_library(RONDO_DNNL dnnl)
-  find_path(RONDO_DNNL_INCLUDE dnnl.h)
-  if(RONDO_DNNL AND RONDO_DNNL_INCLUDE)
-    target_compile_definitions(rondo_vectors INTERFACE RONDO_DNNL)
-    target_link_libraries(rondo_vectors INTERFACE ${RONDO_DNNL})
-  endif()
+  find_library(RONDO_DNNL dnnl REQUIRED)  # libtorch brings it along in Debian, but not its header
+  find_path(RONDO_DNNL_INCLUDE dnnl.h REQUIRED)
+  target_link_libraries(rondo_vectors INTERFACE ${RONDO_DNNL})
 
   # torch, as one name. Headers of imported targets are system headers: no warnings from them.
   add_library(rondo_torch INTERFACE)

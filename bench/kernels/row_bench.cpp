@@ -1,6 +1,5 @@
-// How long passes over rows take: norms, activations, cross-entropy.
+// How long passes over rows take: norms, activations.
 #include "bench/kernels/kernel_bench.h"
-#include "rondo/nn/loss.h"
 #include "rondo/nn/ops.h"
 
 namespace rondo {
@@ -44,15 +43,6 @@ void register_activations(const RowShape& shape, nn::Activation curve, const cha
       });
 }
 
-void register_losses(const RowShape& shape) {
-  bench::compare_passes(
-      "cross_entropy/labels/" + shape.name(), [shape](bool bf16) -> bench::Differentiable {
-        const Tensor x = bench::leaf({shape.rows, shape.width}, bench::activations(bf16));
-        const Tensor labels = at::randint(shape.width, {shape.rows}, at::kLong);
-        return {{x}, [=] { return nn::cross_entropy_sum(x, labels, /*smoothing=*/0.1); }};
-      });
-}
-
 const bool rows_registered = [] {
   for (const RowShape& shape : {RowShape{4096, 256}, RowShape{32, 256}, RowShape{6272, 64}}) {
     register_norms(shape);
@@ -60,9 +50,6 @@ const bool rows_registered = [] {
   for (const RowShape& shape : {RowShape{4096, 1024}, RowShape{32, 1024}}) {
     register_activations(shape, nn::Activation::gelu, "gelu");
     register_activations(shape, nn::Activation::relu, "relu");
-  }
-  for (const RowShape& shape : {RowShape{4096, 4096}, RowShape{1024, 32000}, RowShape{512, 10}}) {
-    register_losses(shape);
   }
   return true;
 }();

@@ -6,12 +6,13 @@
 #include <vector>
 
 #include "rondo/kernels/clones.h"
+#include "rondo/kernels/parallel.h"
+#include "rondo/kernels/thresholds.h"
 
 namespace rondo::kernels {
 namespace {
 
-constexpr int64_t kActivationStretch = 1024;                           // entries of a row
-[[maybe_unused]] constexpr int64_t kWorthActivationThreads = 1 << 14;  // entries
+constexpr int64_t kActivationStretch = 1024;  // entries of a row
 
 RONDO_INLINE float gelu(float x) { return 0.5F * x * (1.0F + error_function(x * 0.70710678F)); }
 
@@ -73,14 +74,12 @@ struct ActivationPlan {
   ActivationPlan(const ActivationShape& shape, const float* given)
       : total(shape.rows * shape.width),
         width(given == nullptr ? kActivationStretch : shape.width),
-        rows((total + width - 1) / std::max<int64_t>(1, width)),
-        per_piece(std::max<int64_t>(16, (rows + 63) / 64)),
-        pieces((rows + per_piece - 1) / per_piece),
+        pieces((total + width - 1) / std::max<int64_t>(1, width)),
         none(given == nullptr ? static_cast<size_t>(width) : 0),
         bias(given == nullptr ? none.data() : given) {}
-  int64_t last_row(int64_t piece) const { return std::min(rows, (piece + 1) * per_piece); }
 
-  int64_t total, width, rows, per_piece, pieces;
+  int64_t total, width;
+  RowPieces pieces;
   std::vector<float> none;
   const float* bias;
 };
@@ -90,13 +89,12 @@ struct ActivationPlan {
 template <class Number>
 void activate(const ActivationShape& shape, const Number* x, const float* bias, Number* y) {
   const ActivationPlan plan(shape, bias);
-#pragma omp parallel for schedule(static) if (plan.total > kWorthActivationThreads)
-  for (int64_t p = 0; p < plan.pieces; ++p) {
-    for (int64_t r = p * plan.per_piece; r < plan.last_row(p); ++r) {
+  parallel_for(plan.pieces.count, plan.total > kWorthRowThreads, [&](int64_t p) {
+    for (int64_t r = plan.pieces.first(p); r < plan.pieces.last(p); ++r) {
       const int64_t at = r * plan.width;
       curve_forwards(x + at, plan.bias, y + at, std::min(plan.width, plan.total - at), shape.curve);
     }
-  }
+  });
 }
 
 template <class Number>
@@ -104,27 +102,20 @@ void activate_gradient(const ActivationShape& shape, const Number* x, const floa
                        const Number* y_gradient, Number* x_gradient, float* bias_gradient) {
   const ActivationPlan plan(shape, bias);
   const int64_t width = plan.width;
-  std::vector<float> sums(static_cast<size_t>(plan.pieces * width));  // [pieces, width]
-#pragma omp parallel for schedule(static) if (plan.total > kWorthActivationThreads)
-  for (int64_t p = 0; p < plan.pieces; ++p) {
+  std::vector<float> sums(static_cast<size_t>(plan.pieces.count * width));  // [pieces, width]
+  parallel_for(plan.pieces.count, plan.total > kWorthRowThreads, [&](int64_t p) {
     for (int64_t first = 0; first < width; first += kActivationStretch) {
       const int64_t most = std::min(kActivationStretch, width - first);
-      for (int64_t r = p * plan.per_piece; r < plan.last_row(p); ++r) {
+      for (int64_t r = plan.pieces.first(p); r < plan.pieces.last(p); ++r) {
         const int64_t at = r * width + first;
         curve_backwards(x + at, plan.bias + first, y_gradient + at, x_gradient + at,
                         sums.data() + p * width + first, std::min(most, plan.total - at),
                         shape.curve);
       }
     }
-  }
+  });
   if (bias == nullptr || bias_gradient == nullptr) return;
-  for (int64_t i = 0; i < width; ++i) {
-    double sum = 0.0;
-    for (int64_t p = 0; p < plan.pieces; ++p) {
-      sum += static_cast<double>(sums[static_cast<size_t>(p * width + i)]);
-    }
-    bias_gradient[i] = static_cast<float>(sum);
-  }
+  add_pieces(sums.data(), plan.pieces.count, width, width, bias_gradient);
 }
 
 #define RONDO_ACTIVATE(Number)                                                          \

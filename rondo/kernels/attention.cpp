@@ -2,9 +2,9 @@
 // alone, so that sums are the same for any number of threads.
 #include "rondo/kernels/attention.h"
 
-#include <cstring>
-
 #include "rondo/kernels/attention_plan.h"
+#include "rondo/kernels/parallel.h"
+#include "rondo/kernels/thresholds.h"
 
 namespace rondo::kernels {
 namespace {
@@ -17,25 +17,9 @@ struct Memory {
 };
 thread_local Memory thread_memory;
 
-// Runs `work(i)` for i < count; whoever is free takes the next.
-template <class Work>
-void share_out(int64_t count, int threads, const Work& work) {
-#ifdef _OPENMP
-  if (threads > 1 && count > 1) {
-#pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
-    for (int64_t i = 0; i < count; ++i) work(i);
-    return;
-  }
-#endif
-  (void)threads;
-  for (int64_t i = 0; i < count; ++i) work(i);
-}
-
-// A second thread takes some microseconds to wake.
 int worthwhile_threads(const AttentionProblem& p, int threads) {
-  constexpr int64_t least = 1 << 19;  // multiply-adds per thread
   const int64_t work = p.batch * p.heads * p.queries * p.keys * p.width * 2;
-  return static_cast<int>(std::max<int64_t>(1, std::min<int64_t>(threads, work / least)));
+  return static_cast<int>(std::max<int64_t>(1, std::min<int64_t>(threads, work / kWorthAttention)));
 }
 
 // What queries [first, last) see of keys [from, to).
@@ -80,7 +64,7 @@ TileViews::TileViews(const AttentionProblem& p, int threads) {
   views_.resize(static_cast<size_t>(batch * rows * columns));
   batch_step_ = batch == 1 ? 0 : rows * columns;
   row_step_ = rows == 1 ? 0 : columns;
-  share_out(batch, batch * rows * columns < 64 ? 1 : threads, [&](int64_t b) {
+  parallel_for_uneven(batch, batch * rows * columns < 64 ? 1 : threads, [&](int64_t b) {
     for (int64_t i = 0; i < rows; ++i) {
       const int64_t first = i * kTile;
       const int64_t count = p.visible_row == 0 ? 1 : std::min(kTile, p.queries - first);
@@ -104,7 +88,7 @@ void attention_forward(const AttentionProblem& problem, const Sink& out, float* 
   const int64_t together = threads == 1 ? most : std::max<int64_t>(1, std::min(most, fair));
   const int64_t parts = (tiles + together - 1) / together;
   const AttentionKernels& kernels = attention_kernels(problem.element);
-  share_out(heads * parts, threads, [&](int64_t i) {
+  parallel_for_uneven(heads * parts, threads, [&](int64_t i) {
     ForwardWork work;
     work.problem = &problem;
     work.views = &views;
@@ -120,58 +104,14 @@ void attention_forward(const AttentionProblem& problem, const Sink& out, float* 
 
 namespace {
 
-// The cut of the backward pass: `groups` of rows of the batch, each with its own sum of bias
-// gradients, and `parts` of the keys, each with its own sum of query gradients.
-struct BackwardCut {
-  int64_t groups = 1;
-  int64_t parts = 1;
-};
-
-BackwardCut cut_backward(const AttentionProblem& p, bool bias) {
-  constexpr int64_t wanted = 8;             // pieces, at least, if they cost little
+// The batch in groups, each with its own sum of bias gradients: at least eight pieces of work with
+// the heads, as long as the sums cost little.
+int64_t backward_groups(const AttentionProblem& p, bool bias) {
+  if (!bias) return p.batch;
+  constexpr int64_t wanted = 8;
   constexpr int64_t affordable = 16 << 20;  // floats
-  BackwardCut cut;
-  cut.groups = p.batch;
-  if (bias) {
-    const int64_t sums = affordable / std::max<int64_t>(1, p.heads * p.queries * p.keys);
-    cut.groups = std::min({p.batch, (wanted + p.heads - 1) / p.heads, std::max<int64_t>(1, sums)});
-  }
-  const int64_t pieces = cut.groups * p.heads;
-  if (pieces < wanted) {
-    const int64_t sums = affordable / std::max<int64_t>(1, p.batch * p.heads * p.queries * p.width);
-    cut.parts =
-        std::min({tiles_in(p.keys), (wanted + pieces - 1) / pieces, std::max<int64_t>(1, sums)});
-  }
-  return cut;
-}
-
-// Everything the pieces of one backward pass write before it is put together.
-struct BackwardSums {
-  std::vector<float> bias;     // [groups, H, Tq, Tk], unless there is one group
-  std::vector<double> factor;  // [B, H], if asked for
-  std::unique_ptr<float, void (*)(void*)> queries{nullptr, std::free};  // [B, H, parts, Tq, ...]
-};
-
-void add_up(const AttentionProblem& p, const BackwardCut& cut, const AttentionGradients& gradients,
-            const BackwardSums& sums, int threads) {
-  const int64_t square = p.queries * p.keys;
-  if (!sums.bias.empty()) {
-    share_out(p.heads, threads, [&](int64_t h) {
-      float* to = gradients.bias + h * square;
-      std::memcpy(to, sums.bias.data() + h * square, static_cast<size_t>(square) * sizeof(float));
-      for (int64_t g = 1; g < cut.groups; ++g) {
-        const float* from = sums.bias.data() + (g * p.heads + h) * square;
-        for (int64_t i = 0; i < square; ++i) to[i] += from[i];
-      }
-    });
-  }
-  if (gradients.factor == nullptr) return;
-  for (int64_t h = 0; h < p.heads; ++h) {
-    double total = 0.0;
-    for (int64_t b = 0; b < p.batch; ++b)
-      total += sums.factor[static_cast<size_t>(b * p.heads + h)];
-    gradients.factor[h] = static_cast<float>(total);
-  }
+  const int64_t sums = affordable / std::max<int64_t>(1, p.heads * p.queries * p.keys);
+  return std::min({p.batch, (wanted + p.heads - 1) / p.heads, std::max<int64_t>(1, sums)});
 }
 
 }  // namespace
@@ -182,59 +122,44 @@ void attention_backward(const AttentionProblem& problem, const AttentionResult& 
   threads = worthwhile_threads(p, threads);
   const TileViews views(p, threads);
   const AttentionKernels& kernels = attention_kernels(p.element);
-  const BackwardCut cut = cut_backward(p, gradients.bias != nullptr);
+  const int64_t groups = backward_groups(p, gradients.bias != nullptr);
   const int64_t square = p.queries * p.keys;
-  const int64_t share = share_size(p);
-  BackwardSums sums;
-  if (gradients.factor != nullptr) sums.factor.resize(static_cast<size_t>(p.batch * p.heads));
-  float* bias = gradients.bias;
-  if (bias != nullptr && cut.groups > 1) {
-    sums.bias.resize(static_cast<size_t>(cut.groups * p.heads * square));
-    bias = sums.bias.data();
-  } else if (bias != nullptr) {
-    std::memset(bias, 0, static_cast<size_t>(p.heads * square) * sizeof(float));
+  std::vector<double> factors(static_cast<size_t>(p.batch * p.heads));
+  std::vector<float> bias_sums;  // [groups - 1, H, Tq, Tk]: the first group's are the gradient
+  if (gradients.bias != nullptr) {
+    bias_sums.resize(static_cast<size_t>((groups - 1) * p.heads * square));
+    std::fill_n(gradients.bias, p.heads * square, 0.0F);
   }
-  if (cut.parts > 1) {
-    const int64_t floats = p.batch * p.heads * cut.parts * share;
-    void* memory = std::aligned_alloc(64, static_cast<size_t>(floats) * sizeof(float));
-    if (memory == nullptr) throw std::bad_alloc();
-    sums.queries.reset(static_cast<float*>(memory));
-  }
-  const int64_t tiles = tiles_in(p.keys);
-  share_out(cut.groups * p.heads * cut.parts, threads, [&](int64_t i) {
-    const int64_t group = i / cut.parts / p.heads;
-    const int64_t part = i % cut.parts;
+  const auto bias_sum = [&](int64_t group, int64_t h) {
+    return group == 0 ? gradients.bias + h * square
+                      : bias_sums.data() + ((group - 1) * p.heads + h) * square;
+  };
+  parallel_for_uneven(groups * p.heads, threads, [&](int64_t i) {
+    const int64_t group = i / p.heads;
     BackwardWork work;
     work.problem = &p;
     work.views = &views;
     work.result = &result;
     work.gradients = &gradients;
-    work.h = i / cut.parts % p.heads;
-    if (bias != nullptr) work.bias_sum = bias + (group * p.heads + work.h) * square;
-    work.first = tiles * part / cut.parts;
-    work.last = tiles * (part + 1) / cut.parts;
-    for (work.b = p.batch * group / cut.groups; work.b < p.batch * (group + 1) / cut.groups;
-         ++work.b) {
-      const int64_t head = work.b * p.heads + work.h;
-      if (!sums.factor.empty()) work.factor_share = &sums.factor[static_cast<size_t>(head)];
-      if (cut.parts > 1) work.query_share = sums.queries.get() + (head * cut.parts + part) * share;
+    work.h = i % p.heads;
+    if (gradients.bias != nullptr) work.bias_sum = bias_sum(group, work.h);
+    for (work.b = p.batch * group / groups; work.b < p.batch * (group + 1) / groups; ++work.b) {
+      if (gradients.factor != nullptr) {
+        work.factor_share = &factors[static_cast<size_t>(work.b * p.heads + work.h)];
+      }
       kernels.backward(work);
     }
   });
-  if (cut.parts > 1) {
-    share_out(p.batch * p.heads, threads, [&](int64_t head) {
-      QueryGradientWork work;
-      work.problem = &p;
-      work.gradients = &gradients;
-      work.shares = sums.queries.get() + head * cut.parts * share;
-      work.count = cut.parts;
-      if (!sums.factor.empty()) work.factor_share = &sums.factor[static_cast<size_t>(head)];
-      work.b = head / p.heads;
-      work.h = head % p.heads;
-      kernels.query_gradient(work);
-    });
-  }
-  add_up(p, cut, gradients, sums, threads);
+  parallel_for_uneven(p.heads, bias_sums.empty() ? 1 : threads, [&](int64_t h) {
+    for (int64_t g = 1; gradients.bias != nullptr && g < groups; ++g) {
+      const float* from = bias_sum(g, h);
+      for (int64_t i = 0; i < square; ++i) gradients.bias[h * square + i] += from[i];
+    }
+    if (gradients.factor == nullptr) return;
+    double total = 0.0;
+    for (int64_t b = 0; b < p.batch; ++b) total += factors[static_cast<size_t>(b * p.heads + h)];
+    gradients.factor[h] = static_cast<float>(total);
+  });
 }
 
 }  // namespace rondo::kernels

@@ -1,5 +1,4 @@
-// Gradients of attention for one head and some of its keys, for one kind of CPU. Included once per
-// kind.
+// Gradients of attention for one head, for one kind of CPU. Included once per kind.
 //
 // Probabilities are computed again from the queries, the keys and each query's log Σ exp. With p
 // the probabilities, g the gradient of the output and m = Σ p·∂p = g · output (per query):
@@ -292,29 +291,11 @@ void backward(const BackwardWork& work) {
   const Scratch scratch(count.taken());
   Carver carver(scratch.memory());
   pass.to.template lay_out<Math>(carver, problem.queries, problem.width, pass.column_step);
-  if (work.query_share != nullptr) pass.to.query_gradient = work.query_share;
   [[maybe_unused]] const Ready<Math> ready;
   pass.begin();
-  for (int64_t k = work.first; k < work.last; ++k) pass.key_tile(k);
-  if (work.query_share != nullptr) return;
+  for (int64_t k = 0; k < tiles_in(problem.keys); ++k) pass.key_tile(k);
   write_query_gradient<T>(problem, *work.gradients, work.b, work.h, pass.to.query_gradient,
                           work.factor_share);
-}
-
-template <class T>
-void query_gradient(const QueryGradientWork& work) {
-  const AttentionProblem& problem = *work.problem;
-  const int64_t numbers = share_size(problem);
-  const Scratch scratch(numbers);
-  float* sums = scratch.memory();
-  for (int64_t i = 0; i < numbers; i += kLanes) {
-    auto sum = hn::Load(Floats(), work.shares + i);
-    for (int64_t s = 1; s < work.count; ++s) {
-      sum = hn::Add(sum, hn::Load(Floats(), work.shares + s * numbers + i));
-    }
-    hn::Store(sum, Floats(), sums + i);
-  }
-  write_query_gradient<T>(problem, *work.gradients, work.b, work.h, sums, work.factor_share);
 }
 
 }  // namespace rondo::kernels::HWY_NAMESPACE

@@ -12,33 +12,17 @@
 
 #include "rondo/kernels/attention_plan.h"
 #include "rondo/kernels/register_product-inl.h"
+#include "rondo/kernels/vector_math.h"
 
 RONDO_BEFORE_KERNELS();
 namespace rondo::kernels::HWY_NAMESPACE {
 
-using Bf16 = uint16_t;  // the upper half of an fp32 number
 using Bits = hn::RebindToUnsigned<Floats>;
 using HalfBits = hn::Rebind<uint16_t, Floats>;
 
-HWY_INLINE float widen(float x) { return x; }
-HWY_INLINE float widen(Bf16 x) {
-  const uint32_t bits = static_cast<uint32_t>(x) << 16;
-  float wide;
-  std::memcpy(&wide, &bits, sizeof(wide));
-  return wide;
-}
-
-HWY_INLINE void narrow(float x, float& to) { to = x; }
-HWY_INLINE void narrow(float x, Bf16& to) {  // to the nearest, ties to even
-  uint32_t bits;
-  std::memcpy(&bits, &x, sizeof(bits));
-  const bool number = x == x;
-  to = static_cast<Bf16>(number ? (bits + 0x7fff + ((bits >> 16) & 1)) >> 16 : 0x7fc0);
-}
-
 HWY_INLINE FloatVector load_wide(const float* x) { return hn::LoadU(Floats(), x); }
 HWY_INLINE FloatVector load_wide(const Bf16* x) {
-  const auto half = hn::LoadU(HalfBits(), x);
+  const auto half = hn::LoadU(HalfBits(), &x->bits);
   return hn::BitCast(Floats(), hn::ShiftLeft<16>(hn::PromoteTo(Bits(), half)));
 }
 
@@ -51,7 +35,7 @@ HWY_INLINE void store_narrow(FloatVector x, Bf16* to) {
   const auto nan = hn::RebindMask(d, hn::IsNaN(x));
   const auto upper = hn::ShiftRight<16>(hn::IfThenElse(nan, hn::Set(d, 0x7fc00000), rounded));
   hn::StoreU(hn::DemoteTo(HalfBits(), hn::BitCast(hn::RebindToSigned<Floats>(), upper)), HalfBits(),
-             to);
+             &to->bits);
 }
 
 // One row of d numbers as fp32, zeros up to `size`.

@@ -48,50 +48,31 @@ struct ForwardWork {
   int64_t last = 0;
 };
 
-// Key tiles [first, last) of head h of row b, against all queries. Key and value gradients of those
-// tiles come out whole. The query gradient does if these are all tiles; else its share goes to
-// `query_share` (share_size()), unscaled.
+// All of head h of row b.
 struct BackwardWork {
   const AttentionProblem* problem = nullptr;
   const TileViews* views = nullptr;
   const AttentionResult* result = nullptr;
   const AttentionGradients* gradients = nullptr;
-  float* query_share = nullptr;
   float* bias_sum = nullptr;       // [Tq, Tk], added to; may be null
-  double* factor_share = nullptr;  // written if the query gradient is
+  double* factor_share = nullptr;  // written; may be null
   int64_t b = 0;
   int64_t h = 0;
-  int64_t first = 0;
-  int64_t last = 0;
 };
 
-// Adds up shares of a query gradient in order and writes it.
-struct QueryGradientWork {
-  const AttentionProblem* problem = nullptr;
-  const AttentionGradients* gradients = nullptr;
-  const float* shares = nullptr;  // [count, share_size()]
-  int64_t count = 0;
-  double* factor_share = nullptr;
-  int64_t b = 0;
-  int64_t h = 0;
-};
+// How bf16 numbers are multiplied: widened to fp32, in pairs (AVX-512 BF16), by tiles (AMX).
+enum class Bf16Products { none, vectors, tiles };
 
 // The kernels as compiled for one kind of CPU and data.
 struct AttentionKernels {
   void (*forward)(const ForwardWork& work);
   void (*backward)(const BackwardWork& work);
-  void (*query_gradient)(const QueryGradientWork& work);
 };
 const AttentionKernels& attention_kernels(Element element);
 
 // Rows of fp32 scratch are padded to whole vectors of the widest kind.
 constexpr int64_t kPadding = 16;
 constexpr int64_t padded(int64_t count) { return (count + kPadding - 1) / kPadding * kPadding; }
-
-// Floats of a share of a query gradient: [Tq, padded d], and rows that products may scribble over.
-inline int64_t share_size(const AttentionProblem& problem) {
-  return padded(problem.queries) * padded(problem.width);
-}
 
 // Hands out parts of one stretch of memory; without a stretch it only counts.
 class Carver {

@@ -2,7 +2,7 @@
 #include <atomic>
 
 #include "rondo/kernels/attention_plan.h"
-#include "rondo/kernels/cpu_bf16.h"
+#include "rondo/kernels/cpu.h"
 
 // SSSE3 is not worth its compile time; Arm's scalable vectors cannot stand in arrays.
 #undef HWY_DISABLED_TARGETS
@@ -21,16 +21,12 @@ namespace rondo::kernels::HWY_NAMESPACE {
 
 // Kernels for `element`. Without bf16 products the data are widened to fp32 first.
 const AttentionKernels* target_kernels(Element element, [[maybe_unused]] Bf16Products products) {
-  static constexpr AttentionKernels fp32 = {forward<Fp32Math, float>, backward<Fp32Math, float>,
-                                            query_gradient<float>};
-  static constexpr AttentionKernels widened = {forward<Fp32Math, Bf16>, backward<Fp32Math, Bf16>,
-                                               query_gradient<Bf16>};
+  static constexpr AttentionKernels fp32 = {forward<Fp32Math, float>, backward<Fp32Math, float>};
+  static constexpr AttentionKernels widened = {forward<Fp32Math, Bf16>, backward<Fp32Math, Bf16>};
   if (element == Element::fp32) return &fp32;
 #if RONDO_HAVE_BF16
-  static constexpr AttentionKernels paired = {forward<Bf16Math, Bf16>, backward<Bf16Math, Bf16>,
-                                              query_gradient<Bf16>};
-  static constexpr AttentionKernels tiled = {forward<AmxMath, Bf16>, backward<AmxMath, Bf16>,
-                                             query_gradient<Bf16>};
+  static constexpr AttentionKernels paired = {forward<Bf16Math, Bf16>, backward<Bf16Math, Bf16>};
+  static constexpr AttentionKernels tiled = {forward<AmxMath, Bf16>, backward<AmxMath, Bf16>};
   if (products == Bf16Products::vectors) return &paired;
   if (products == Bf16Products::tiles) return &tiled;
 #endif
@@ -54,16 +50,13 @@ struct Bf16Way {
 constexpr Bf16Way kBf16Ways[] = {{Bf16Products::tiles, "_AMX"}, {Bf16Products::vectors, "_BF16"}};
 
 bool cpu_has(Bf16Products products) {
-  static const CpuBf16 cpu = cpu_bf16();
-  if (products == Bf16Products::tiles) return cpu.tiles;
-  return products == Bf16Products::vectors ? cpu.vectors : true;
+  return products == Bf16Products::tiles ? cpu_has_tiles() : cpu().avx512_bf16;
 }
 
 Bf16Products best_products() {
   if (cpu_has(Bf16Products::tiles)) return Bf16Products::tiles;
   // Intel's multiply twice as much per instruction as fp32, but at half the rate or less.
-  return cpu_has(Bf16Products::vectors) && !cpu_bf16().intel ? Bf16Products::vectors
-                                                             : Bf16Products::none;
+  return cpu().avx512_bf16 && !cpu().intel ? Bf16Products::vectors : Bf16Products::none;
 }
 
 std::atomic<Bf16Products>& chosen_products() {

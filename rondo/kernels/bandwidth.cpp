@@ -2,6 +2,7 @@
 #include "rondo/kernels/bandwidth.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 
 #ifdef __SSE2__
@@ -9,6 +10,7 @@
 #endif
 
 #include "rondo/kernels/clones.h"
+#include "rondo/kernels/parallel.h"
 
 namespace rondo::kernels {
 namespace {
@@ -57,23 +59,19 @@ void copy_piece(const uint64_t* from, uint64_t* to, int64_t count) {
 }  // namespace
 
 uint64_t read_words(const uint64_t* words, int64_t count) {
-  uint64_t sum = 0;
-  const int64_t pieces = (count + kBandwidthPiece - 1) / kBandwidthPiece;
-#pragma omp parallel for schedule(static) reduction(+ : sum)
-  for (int64_t p = 0; p < pieces; ++p) {
-    const int64_t first = p * kBandwidthPiece;
-    sum += sum_words(words + first, std::min(kBandwidthPiece, count - first));
-  }
+  std::atomic<uint64_t> sum{0};
+  parallel_ranges(count, true, [&](int64_t first, int64_t last) {
+    sum += sum_words(words + first, last - first);
+  });
   return sum;
 }
 
 void copy_words(const uint64_t* from, uint64_t* to, int64_t count) {
   const int64_t pieces = (count + kBandwidthPiece - 1) / kBandwidthPiece;
-#pragma omp parallel for schedule(static)
-  for (int64_t p = 0; p < pieces; ++p) {
+  parallel_for(pieces, true, [&](int64_t p) {
     const int64_t first = p * kBandwidthPiece;
     copy_piece(from + first, to + first, std::min(kBandwidthPiece, count - first));
-  }
+  });
 }
 
 }  // namespace rondo::kernels

@@ -1,46 +1,26 @@
 // Which products are oneDNN's, and how they are cut for threads.
 #include "rondo/kernels/gemm.h"
 
+#include <dnnl.h>
+
 #include <algorithm>
 #include <atomic>
-#include <cstdlib>
 #include <stdexcept>
-
-#ifdef _OPENMP
-#include <omp.h>
-#endif
 
 #include "rondo/kernels/blocked_gemm.h"
 #include "rondo/kernels/clones.h"
-#include "rondo/kernels/cpu_bf16.h"
-
-#if defined(__linux__) && defined(__x86_64__)
-#include <sys/syscall.h>
-#include <unistd.h>
-#endif
-
-#ifdef RONDO_DNNL
-#include <dnnl.h>
+#include "rondo/kernels/cpu.h"
+#include "rondo/kernels/parallel.h"
+#include "rondo/kernels/thresholds.h"
 
 // Exported by the library, and what its own tests call, but missing from its headers.
 extern "C" dnnl_status_t dnnl_gemm_bf16bf16f32(char transa, char transb, dnnl_dim_t m, dnnl_dim_t n,
                                                dnnl_dim_t k, float alpha, const uint16_t* a,
                                                dnnl_dim_t lda, const uint16_t* b, dnnl_dim_t ldb,
                                                float beta, float* c, dnnl_dim_t ldc);
-#endif
 
 namespace rondo::kernels {
 namespace {
-
-constexpr int64_t kWorthThreads = int64_t{1} << 21;  // multiply-adds
-
-int64_t threads_here() {
-#ifdef _OPENMP
-  return omp_in_parallel() != 0 ? 1 : omp_get_max_threads();
-#else
-  return 1;
-#endif
-}
 
 // How many rows, or else columns, of c a thread takes; both 0: it is not cut.
 struct Cut {
@@ -59,11 +39,11 @@ template <class Multiply>
 void multiply_parts(const Product& p, Cut cut, const Multiply& multiply) {
   const int64_t step = cut.rows + cut.columns;  // one of them is 0
   const int64_t length = cut.rows != 0 ? p.m : p.n;
-#pragma omp parallel for schedule(static)
-  for (int64_t at = 0; at < length; at += step) {
+  parallel_for((length + step - 1) / step, true, [&](int64_t i) {
+    const int64_t at = i * step;
     const int64_t size = std::min(step, length - at);
     multiply(cut.rows != 0 ? Part{at, 0, size, p.n} : Part{0, at, p.m, size});
-  }
+  });
 }
 
 // ---- our own ----------------------------------------------------------------------------------
@@ -71,7 +51,7 @@ void multiply_parts(const Product& p, Cut cut, const Multiply& multiply) {
 Cut cut_of_blocks(const Product& p) {
   constexpr int64_t kRowUnit = 6;  // of blocked_gemm's innermost loop
   constexpr int64_t kColumnUnit = 64;
-  if (threads_here() == 1 || p.m * p.n * p.k < kWorthThreads) return {p.m, 0};
+  if (threads_here() == 1 || p.m * p.n * p.k < kWorthGemmThreads) return {p.m, 0};
   return p.m >= p.n ? Cut{share(p.m, kRowUnit), 0} : Cut{0, share(p.n, kColumnUnit)};
 }
 
@@ -81,7 +61,6 @@ void multiply_blocks(const Product& p, const Number* a, const Number* b, float* 
   if (p.m > 0 && p.n > 0) multiply_parts(p, cut_of_blocks(p), multiply);
 }
 
-#ifdef RONDO_DNNL
 // ---- oneDNN's ---------------------------------------------------------------------------------
 
 // Leading sizes and offsets of operands in memory.
@@ -126,25 +105,16 @@ void add_bias(const Product& p, const Part& part, float* c) {
   }
 }
 
-// Left alone, oneDNN cuts narrow products along both sides and packs operands twice. One cut along
-// the longer side takes 2 to 9 % off training steps, images and beam search (measured in turns), as
-// long as threads still have something to do: rows of a, or columns, of which sums of outer
-// products want many.
+// See thresholds.h. Both 0: oneDNN may cut it.
 Cut cut_for_onednn(const Product& p) {
-  constexpr int64_t kFewRows = 64;
-  constexpr int64_t kFewColumns = 96;
-  constexpr int64_t kManyColumns = 256;
   const int64_t threads = threads_here();
-  if (threads == 1 || p.m * p.n * p.k < kWorthThreads) return {};
+  if (threads == 1 || p.m * p.n * p.k < kWorthGemmThreads) return {};
   if (p.m >= p.n && !p.transpose_a) {
-    return p.m / threads >= kFewRows ? Cut{share(p.m, 8), 0} : Cut{};
+    return p.m / threads >= kCutRows ? Cut{share(p.m, 8), 0} : Cut{};
   }
-  const int64_t few = p.transpose_a ? kManyColumns : kFewColumns;
+  const int64_t few = p.transpose_a ? kCutOuterColumns : kCutColumns;
   if (p.n <= p.m || p.n / threads < few) return {};
-  // A thread that has a unit more than another is waited for, unless all have many.
-  constexpr int64_t kUnit = 48;
-  constexpr int64_t kMany = 16;
-  return {0, share(p.n, p.n >= threads * kMany * kUnit ? kUnit : kUnit / 3)};
+  return {0, share(p.n, p.n >= threads * kCutManyUnits * kCutUnit ? kCutUnit : kCutUnit / 3)};
 }
 
 template <class Number>
@@ -164,54 +134,21 @@ void multiply_by_onednn(const Product& p, const Number* a, const Number* b, floa
   if (failed) throw std::runtime_error("oneDNN: gemm failed");
 }
 
-bool cpu_has_avx512() {
-#if defined(__x86_64__)
-  return __builtin_cpu_supports("avx512f") != 0;
-#else
-  return false;
-#endif
-}
-#endif
-
-// Tile data is state that a process must ask leave for (Linux 5.16 and later).
-bool ask_for_tiles() {
-#if defined(__linux__) && defined(__x86_64__)
-  constexpr long kRequestPermission = 0x1023;  // ARCH_REQ_XCOMP_PERM
-  constexpr long kTileData = 18;               // XFEATURE_XTILEDATA
-  return syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
-#else
-  return false;
-#endif
-}
-
 }  // namespace
 
 void gemm_by_blocks(const Product& p, const float* a, const float* b, float* c) {
   multiply_blocks(p, a, b, c);
 }
 
-void prepare_tiles() {
-  if (!ask_for_tiles()) setenv("DNNL_MAX_CPU_ISA", "AVX512_CORE_BF16", /*overwrite=*/0);
-}
-
-#ifdef RONDO_DNNL
-// Measured with AVX2: oneDNN takes up to twice as long for sums of outer products, unless they are
-// narrow, and up to 1.4 times as long for long sums with narrow results (rondo_bench, products);
-// for others it is as fast as our own, or a few per cent faster. With AVX-512 its kernels are
-// others, and the turned products of outer_products.cpp avoid what is slow.
+// With AVX-512 oneDNN's kernels are others, and the turned products of outer_products.cpp avoid
+// what is slow.
 bool is_blocked(const Product& p) {
-  static const bool avx512 = cpu_has_avx512();
-  if (avx512 || p.m * p.n * p.k < kWorthThreads) return false;
-  constexpr int64_t kWide = 96;
-  constexpr int64_t kNarrow = 512;
-  constexpr int64_t kLong = 384;
-  return p.transpose_a ? std::min(p.m, p.n) >= kWide : p.n <= kNarrow && p.k >= kLong;
+  if (cpu().avx512 || p.m * p.n * p.k < kWorthGemmThreads) return false;
+  return p.transpose_a ? std::min(p.m, p.n) >= kBlockedOuterWidth
+                       : p.n <= kBlockedNarrow && p.k >= kBlockedLong;
 }
 
-bool multiplies_bf16() {
-  static const bool in_hardware = cpu_bf16().vectors;
-  return in_hardware;
-}
+bool multiplies_bf16() { return cpu().avx512_bf16; }
 
 void gemm(const Product& p, const float* a, const float* b, float* c) {
   if (is_blocked(p)) return multiply_blocks(p, a, b, c);
@@ -224,17 +161,5 @@ void gemm(const Product& p, const uint16_t* a, const uint16_t* b, float* c) {
   if (!multiplies_bf16()) return multiply_blocks(p, a, b, c);
   multiply_by_onednn(p, a, b, c);
 }
-#else
-bool is_blocked(const Product& /*p*/) { return true; }
-bool multiplies_bf16() { return false; }
-
-void gemm(const Product& p, const float* a, const float* b, float* c) {
-  multiply_blocks(p, a, b, c);
-}
-
-void gemm(const Product& p, const uint16_t* a, const uint16_t* b, float* c) {
-  multiply_blocks(p, a, b, c);
-}
-#endif
 
 }  // namespace rondo::kernels

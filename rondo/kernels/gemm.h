@@ -32,8 +32,4 @@ bool is_blocked(const Product& product);
 // Whether products of bf16 numbers are the CPU's own; else they are widened to fp32 on the way.
 bool multiplies_bf16();
 
-// Must run before oneDNN's first use in the process: asks the kernel for AMX tiles, and keeps
-// oneDNN from them if they are refused (it would die of it).
-void prepare_tiles();
-
 }  // namespace rondo::kernels

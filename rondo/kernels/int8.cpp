@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "rondo/kernels/clones.h"
+#include "rondo/kernels/cpu.h"
 #include "rondo/kernels/int8_parts.h"
 #include "rondo/kernels/vector_math.h"
 
@@ -71,9 +72,8 @@ int64_t place_of(const Int8Matrix& m, int64_t o, int64_t i) {
 
 std::vector<Int8Products> int8_products() {
   std::vector<Int8Products> found;
-  if (cpu_has_int8_tiles()) found.push_back(Int8Products::tiles);
-  if (cpu_has_int8_vectors()) found.push_back(Int8Products::vectors);
-  if (cpu_has_int8_words()) found.push_back(Int8Products::words);
+  if (cpu().avx512_vnni) found.push_back(Int8Products::vectors);
+  if (cpu().avx2 && cpu().fma) found.push_back(Int8Products::words);
   found.push_back(Int8Products::plain);
   return found;
 }
@@ -106,7 +106,7 @@ Int8Matrix quantize_rows(const float* w, int64_t out, int64_t in, Int8Products p
 void prepare_input(int64_t rows, int64_t in, Int8Rows& result) {
   result.rows = rows;
   result.step = up_to(in, kInt8Step);
-  const auto bytes = static_cast<size_t>(up_to(rows, kInt8RowsStep) * result.step);
+  const auto bytes = static_cast<size_t>(rows * result.step);
   if (result.q.size() < bytes) result.q.resize(bytes);
   if (result.scale.size() < static_cast<size_t>(rows)) {
     result.scale.resize(static_cast<size_t>(rows));
@@ -128,8 +128,6 @@ void int8_product(const Int8Rows& x, const Int8Matrix& w, const float* bias, int
                   int64_t last, float* y, int64_t stride) {
   const Int8Work work = {
       &x, &w, bias, first * kInt8Columns, std::min(last * kInt8Columns, w.out), y, stride};
-  constexpr int64_t few = 2;  // rows, for which vectors are as quick (measured)
-  if (w.products == Int8Products::tiles && x.rows > few) return int8_by_tiles(work);
   if (w.products == Int8Products::plain) return int8_by_loops(work);
   if (w.products == Int8Products::words) return int8_by_words(work);
   int8_by_vectors(work);

@@ -10,8 +10,8 @@
 namespace rondo::kernels {
 
 // How bytes are multiplied: by loops that the compiler makes vectors of, widened to words (AVX2),
-// by AVX-512's own instruction (VNNI), by tile registers (AMX; few rows by VNNI).
-enum class Int8Products { plain, words, vectors, tiles };
+// by AVX-512's own instruction (VNNI).
+enum class Int8Products { plain, words, vectors };
 // What this CPU has, best first; the last is plain.
 std::vector<Int8Products> int8_products();
 
@@ -37,7 +37,7 @@ Int8Matrix quantize_rows(const float* w, int64_t out, int64_t in,
 struct Int8Rows {
   int64_t rows = 0;
   int64_t step = 0;
-  std::vector<uint8_t> q;    // [rows up to a multiple of 32, step]
+  std::vector<uint8_t> q;    // [rows, step]
   std::vector<float> scale;  // [rows]
 };
 // Makes room; then rows [first, last) may be quantised, by several threads.

@@ -5,9 +5,8 @@
 
 namespace rondo::kernels {
 
-constexpr int64_t kInt8Block = 16;     // rows of a weight that are packed together
-constexpr int64_t kInt8Unit = 4;       // bytes that one instruction sums
-constexpr int64_t kInt8RowsStep = 32;  // there is memory for so many input rows at a time
+constexpr int64_t kInt8Block = 16;  // rows of a weight that are packed together
+constexpr int64_t kInt8Unit = 4;    // bytes that one instruction sums
 
 struct Int8Work {
   const Int8Rows* x = nullptr;
@@ -19,11 +18,7 @@ struct Int8Work {
   int64_t stride = 0;  // from one row of y to the next
 };
 
-bool cpu_has_int8_words();
-bool cpu_has_int8_vectors();
-bool cpu_has_int8_tiles();
 void int8_by_words(const Int8Work& work);
 void int8_by_vectors(const Int8Work& work);
-void int8_by_tiles(const Int8Work& work);
 
 }  // namespace rondo::kernels

@@ -1,24 +1,23 @@
 // 8-bit products by AVX-512's instruction for sums of four unsigned × signed bytes (VNNI), and by
-// tile registers (AMX). Neither saturates; AVX2's older instruction does: see
-// int8_words.cpp.
+// AVX2, whose older instruction for bytes saturates: they become words of 16 bits there, whose
+// products are summed by pairs in 32 bits. Weights lie the same for both.
 #include "rondo/kernels/int8_parts.h"
 
-#if defined(__x86_64__) && defined(__linux__)
-#include <cpuid.h>
+#if defined(__x86_64__)
 #include <immintrin.h>
 
 #include <algorithm>
 #include <cstring>
 
-#include "rondo/kernels/cpu_bf16.h"
 #include "rondo/kernels/unroll.h"
 
 #define RONDO_VNNI __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,avx512vnni")))
-#define RONDO_TILES \
-  __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,avx512vnni,amx-tile,amx-int8")))
+#define RONDO_AVX2 __attribute__((target("avx2,fma")))
 
 namespace rondo::kernels {
 namespace {
+
+// ---- VNNI --------------------------------------------------------------------------------------
 
 // Which of the 16 columns from `column` there are.
 RONDO_VNNI __mmask16 columns_from(const Int8Work& work, int64_t column) {
@@ -81,67 +80,74 @@ RONDO_VNNI void vector_block(const Int8Work& work, int64_t r, int64_t column) {
 
 constexpr int kTogether = static_cast<int>(kInt8Columns / kInt8Block);
 
-// As the CPU reads it.
-struct TileShapes {
-  uint8_t palette = 1;
-  uint8_t start = 0;
-  uint8_t reserved[14] = {};
-  uint16_t row_bytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};
-  uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
-};
+// ---- AVX2 --------------------------------------------------------------------------------------
 
-// 32 (or 16) rows from r × 32 columns, in tile registers 0 to 3, then in `sums`.
-template <bool kTwoRows>
-RONDO_TILES inline void tile_block(const Int8Work& work, int64_t r, int64_t column, int32_t* sums) {
-  constexpr int64_t sums_step = 2 * kInt8Block * sizeof(int32_t);
-  const int64_t step = work.x->step;
-  const uint8_t* x = work.x->q.data() + r * step;
-  const int8_t* w = work.w->q.data() + column * step;
-  _tile_zero(0);
-  _tile_zero(1);
-  if (kTwoRows) {
-    _tile_zero(2);
-    _tile_zero(3);
+constexpr int64_t kWordColumns = 8;  // whose sums are two vectors: two partial sums a column
+
+// Rows that are widened at a time: they stay in the first cache, but weights are read for each such
+// block again, from the second.
+int64_t word_rows(int64_t step) {
+  constexpr int64_t kWords = 12288;
+  return std::max<int64_t>(8, kWords / step / 4 * 4);
+}
+
+// Rows [first, last) of x as words.
+RONDO_AVX2 void widen_rows(const Int8Rows& x, int64_t first, int64_t last, int16_t* to) {
+  const uint8_t* from = x.q.data() + first * x.step;
+  for (int64_t i = 0; i < (last - first) * x.step; i += 16) {
+    const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(from + i));
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(to + i), _mm256_cvtepu8_epi16(bytes));
   }
-  for (int64_t k = 0; k < step; k += 64) {
-    _tile_loadd(6, w + k * kInt8Block, 64);
-    _tile_loadd(7, w + (step + k) * kInt8Block, 64);
-    _tile_loadd(4, x + k, step);
-    _tile_dpbusd(0, 4, 6);
-    _tile_dpbusd(1, 4, 7);
-    if (kTwoRows) {
-      _tile_loadd(5, x + 16 * step + k, step);
-      _tile_dpbusd(2, 5, 6);
-      _tile_dpbusd(3, 5, 7);
+}
+
+// y = (sum - shift) · scale of the column · scale of the row + bias, for 8 columns of row r.
+RONDO_AVX2 inline void finish_words(const Int8Work& work, __m256i low, __m256i high, int64_t r,
+                                    int64_t column) {
+  const Int8Matrix& w = *work.w;
+  // Pairs of sums come out as columns 0 1 4 5 2 3 6 7.
+  __m256i sum = _mm256_permute4x64_epi64(_mm256_hadd_epi32(low, high), 0xd8);
+  const auto* shift = reinterpret_cast<const __m256i*>(w.shift.data() + column);
+  sum = _mm256_sub_epi32(sum, _mm256_loadu_si256(shift));
+  __m256 y = _mm256_mul_ps(_mm256_cvtepi32_ps(sum), _mm256_loadu_ps(w.scale.data() + column));
+  y = _mm256_mul_ps(y, _mm256_set1_ps(work.x->scale[static_cast<size_t>(r)]));
+  float* to = work.y + r * work.stride + column;
+  if (column + kWordColumns <= work.last) {
+    if (work.bias != nullptr) y = _mm256_add_ps(y, _mm256_loadu_ps(work.bias + column));
+    return _mm256_storeu_ps(to, y);
+  }
+  alignas(32) float rest[kWordColumns];
+  _mm256_store_ps(rest, y);
+  for (int64_t i = 0; i < work.last - column; ++i) {
+    to[i] = work.bias != nullptr ? rest[i] + work.bias[column + i] : rest[i];
+  }
+}
+
+// kRows rows from r, whose words are `x`, × 8 columns stay in registers.
+template <int kRows>
+RONDO_AVX2 void word_block(const Int8Work& work, const int16_t* x, int64_t r, int64_t column) {
+  const int64_t step = work.x->step;
+  const int8_t* w =
+      work.w->q.data() + column / kInt8Block * kInt8Block * step + column % kInt8Block * kInt8Unit;
+  __m256i sums[kRows][2];
+  RONDO_UNROLL
+  for (int i = 0; i < kRows; ++i) sums[i][0] = sums[i][1] = _mm256_setzero_si256();
+  for (int64_t k = 0; k < step; k += kInt8Unit, w += kInt8Block * kInt8Unit) {
+    const auto* bytes = reinterpret_cast<const __m128i*>(w);
+    const __m256i low = _mm256_cvtepi8_epi16(_mm_loadu_si128(bytes));  // 4 columns of 4 words
+    const __m256i high = _mm256_cvtepi8_epi16(_mm_loadu_si128(bytes + 1));
+    RONDO_UNROLL
+    for (int i = 0; i < kRows; ++i) {
+      const auto* four = reinterpret_cast<const __m128i*>(x + i * step + k);
+      const __m256i words = _mm256_broadcastq_epi64(_mm_loadl_epi64(four));
+      sums[i][0] = _mm256_add_epi32(sums[i][0], _mm256_madd_epi16(words, low));
+      sums[i][1] = _mm256_add_epi32(sums[i][1], _mm256_madd_epi16(words, high));
     }
   }
-  _tile_stored(0, sums, sums_step);
-  _tile_stored(1, sums + 16, sums_step);
-  if (kTwoRows) {
-    _tile_stored(2, sums + 16 * 32, sums_step);
-    _tile_stored(3, sums + 16 * 32 + 16, sums_step);
-  }
+  RONDO_UNROLL
+  for (int i = 0; i < kRows; ++i) finish_words(work, sums[i][0], sums[i][1], r + i, column);
 }
 
 }  // namespace
-
-bool cpu_has_int8_vectors() {
-  return __builtin_cpu_supports("avx512vnni") != 0 && __builtin_cpu_supports("avx512bw") != 0 &&
-         __builtin_cpu_supports("avx512vl") != 0 && __builtin_cpu_supports("avx512dq") != 0;
-}
-
-bool cpu_has_int8_tiles() {
-  static const bool has = [] {
-    unsigned a = 0;
-    unsigned b = 0;
-    unsigned c = 0;
-    unsigned d = 0;
-    constexpr unsigned byte_tiles = 1U << 25;
-    return cpu_has_int8_vectors() && __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 &&
-           (d & byte_tiles) != 0 && cpu_bf16().tiles;  // which asks the kernel for them
-  }();
-  return has;
-}
 
 RONDO_VNNI void int8_by_vectors(const Int8Work& work) {
   const int64_t rows = work.x->rows;
@@ -153,24 +159,22 @@ RONDO_VNNI void int8_by_vectors(const Int8Work& work) {
   }
 }
 
-RONDO_TILES void int8_by_tiles(const Int8Work& work) {
-  alignas(64) const TileShapes shapes;
-  _tile_loadconfig(&shapes);
-  alignas(64) int32_t sums[32 * 32];
+void int8_by_words(const Int8Work& work) {
   const int64_t rows = work.x->rows;
-  for (int64_t column = work.first; column < work.last; column += 2 * kInt8Block) {
-    for (int64_t r = 0; r < rows; r += 32) {
-      rows - r > 16 ? tile_block<true>(work, r, column, sums)
-                    : tile_block<false>(work, r, column, sums);
-      for (int64_t i = 0; i < std::min<int64_t>(32, rows - r); ++i) {
-        finish_row(work, _mm512_load_si512(sums + i * 32), r + i, column);
-        if (column + kInt8Block < work.last) {
-          finish_row(work, _mm512_load_si512(sums + i * 32 + 16), r + i, column + kInt8Block);
-        }
-      }
+  const int64_t step = work.x->step;
+  const int64_t block = std::min(rows, word_rows(step));
+  thread_local std::vector<int16_t> words;  // used again by the next product
+  words.resize(static_cast<size_t>(block * step));
+  for (int64_t first = 0; first < rows; first += block) {
+    const int64_t last = std::min(rows, first + block);
+    widen_rows(*work.x, first, last, words.data());
+    const int16_t* x = words.data() - first * step;
+    for (int64_t column = work.first; column < work.last; column += kWordColumns) {
+      int64_t r = first;
+      for (; r + 4 <= last; r += 4) word_block<4>(work, x + r * step, r, column);
+      for (; r < last; ++r) word_block<1>(work, x + r * step, r, column);
     }
   }
-  _tile_release();
 }
 
 }  // namespace rondo::kernels
@@ -180,10 +184,8 @@ RONDO_TILES void int8_by_tiles(const Int8Work& work) {
 
 namespace rondo::kernels {
 
-bool cpu_has_int8_vectors() { return false; }
-bool cpu_has_int8_tiles() { return false; }
 void int8_by_vectors(const Int8Work& /*work*/) { throw std::logic_error("built without VNNI"); }
-void int8_by_tiles(const Int8Work& /*work*/) { throw std::logic_error("built without AMX"); }
+void int8_by_words(const Int8Work& /*work*/) { throw std::logic_error("built without AVX2"); }
 
 }  // namespace rondo::kernels
 

@@ -1,4 +1,4 @@
-// Layer norm and RMS norm of rows, fp32 or bf16 in, fp32 or bf16 out, statistics in fp32; of a sum
+// Layer norm and RMS norm of rows, fp32 in, fp32 or bf16 out; of a sum
 // of rows too, which is kept, in the same pass. Backwards one pass gives the gradient of the input
 // and sums for the weights, which are cut into the same pieces whatever the number of threads. No
 // torch here.
@@ -6,6 +6,7 @@
 
 #include <cstdint>
 
+#include "rondo/kernels/vector_math.h"
 #include "rondo/kernels/weighted_sum.h"
 
 namespace rondo::kernels {
@@ -28,20 +29,20 @@ struct NormStatistics {
 };
 
 // `bias` may be null.
-template <class In, class Out>
-void norm(const NormShape& shape, const In* x, const float* weight, const float* bias, Out* y,
+template <class Out>
+void norm(const NormShape& shape, const float* x, const float* weight, const float* bias, Out* y,
           const NormStatistics& statistics);
 
 // The sum `in`, of rows · width numbers, to `sum`, and its norm to y.
 template <class Out>
-void norm_of_sum(const NormShape& shape, const WeightedSum<float>& in, float* sum,
-                 const float* weight, const float* bias, Out* y, const NormStatistics& statistics);
+void norm_of_sum(const NormShape& shape, const WeightedSum& in, float* sum, const float* weight,
+                 const float* bias, Out* y, const NormStatistics& statistics);
 
-// From the gradient of y that of x and, where not null, of weight and bias [width]. What else x's
+// From the gradient of y that of x, of weight and, where not null, of bias [width]. What else x's
 // gradient has, of those who read x beside the norm, may be given and is added.
-template <class In, class Out>
-void norm_gradient(const NormShape& shape, const In* x, const float* weight,
-                   const NormStatistics& statistics, const Out* y_gradient, In* x_gradient,
+template <class Out>
+void norm_gradient(const NormShape& shape, const float* x, const float* weight,
+                   const NormStatistics& statistics, const Out* y_gradient, float* x_gradient,
                    float* weight_gradient, float* bias_gradient, const float* also = nullptr);
 
 }  // namespace rondo::kernels

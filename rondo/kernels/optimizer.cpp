@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "rondo/kernels/clones.h"
+#include "rondo/kernels/parallel.h"
 #include "rondo/kernels/vector_math.h"
 
 namespace rondo::kernels {
@@ -29,6 +30,14 @@ std::vector<Piece> pieces_of(const std::vector<Part>& parts) {
     }
   }
   return pieces;
+}
+
+// work(number, piece) for all of them.
+template <class Work>
+void each_piece(const std::vector<Piece>& pieces, const Work& work) {
+  const auto count = static_cast<int64_t>(pieces.size());
+  parallel_for(count, count > 4,
+               [&](int64_t i) { work(static_cast<size_t>(i), pieces[static_cast<size_t>(i)]); });
 }
 
 RONDO_CLONES
@@ -65,9 +74,6 @@ void adam_piece(float* __restrict value, const float* __restrict gradient, float
 }
 
 // ---- Adafactor -------------------------------------------------------------------------------
-
-// Rows of one piece: at most 64 pieces, so that their sums of columns take little room.
-int64_t rows_per_piece(int64_t rows) { return std::max<int64_t>(16, (rows + 63) / 64); }
 
 RONDO_CLONES
 double row_squares(const float* __restrict g, int64_t count, float scale, float floor,
@@ -129,39 +135,38 @@ void apply_row_with_mean(float* __restrict value, const float* __restrict g, int
 
 // A stretch of one row: rows may be one long one, and threads share that too.
 struct Stretch {
+  int64_t index = 0;
   int64_t row = 0;
-  int64_t first = 0;
+  int64_t first = 0;  // column
   int64_t count = 0;
+  int64_t at = 0;  // of the matrix
 };
-
-// Stretch number `index` of a matrix.
-Stretch stretch_at(const AdafactorPart& part, int64_t index) {
-  const int64_t in_a_row = (part.columns + kPiece - 1) / kPiece;
-  const int64_t first = index % in_a_row * kPiece;
-  return {index / in_a_row, first, std::min(kPiece, part.columns - first)};
-}
 
 int64_t stretches(const AdafactorPart& part) {
   return part.rows * ((part.columns + kPiece - 1) / kPiece);
 }
 
 // Whether a matrix is large enough for threads to pay.
-[[maybe_unused]] bool is_large(const AdafactorPart& part) {
-  return part.rows * part.columns > 4 * kPiece;
+bool is_large(const AdafactorPart& part) { return part.rows * part.columns > 4 * kPiece; }
+
+template <class Work>
+void each_stretch(const AdafactorPart& part, const Work& work) {
+  parallel_for(stretches(part), is_large(part), [&](int64_t index) {
+    const int64_t in_a_row = (part.columns + kPiece - 1) / kPiece;
+    const int64_t row = index / in_a_row;
+    const int64_t first = index % in_a_row * kPiece;
+    work({index, row, first, std::min(kPiece, part.columns - first), row * part.columns + first});
+  });
 }
 
 }  // namespace
 
 double sum_of_squares(const std::vector<Floats>& parts) {
   const std::vector<Piece> pieces = pieces_of(parts);
-  const auto count = static_cast<int64_t>(pieces.size());
   std::vector<double> sums(pieces.size());
-#pragma omp parallel for schedule(static) if (count > 4)
-  for (int64_t i = 0; i < count; ++i) {
-    const Piece& piece = pieces[static_cast<size_t>(i)];
-    sums[static_cast<size_t>(i)] =
-        piece_squares(parts[piece.part].data + piece.first, piece.last - piece.first);
-  }
+  each_piece(pieces, [&](size_t i, const Piece& piece) {
+    sums[i] = piece_squares(parts[piece.part].data + piece.first, piece.last - piece.first);
+  });
   double sum = 0.0;
   for (const double s : sums) sum += s;
   return sum;
@@ -180,66 +185,49 @@ void adam_step(const std::vector<AdamPart>& parts, const AdamStep& step) {
   common.rate = static_cast<float>(step.rate / mean_scale);
   common.root_scale = static_cast<float>(1.0 / std::sqrt(square_scale));
   common.epsilon = static_cast<float>(step.epsilon);
-  const std::vector<Piece> pieces = pieces_of(parts);
-  const auto count = static_cast<int64_t>(pieces.size());
-#pragma omp parallel for schedule(static) if (count > 4)
-  for (int64_t i = 0; i < count; ++i) {
-    const Piece& piece = pieces[static_cast<size_t>(i)];
+  each_piece(pieces_of(parts), [&](size_t /*i*/, const Piece& piece) {
     const AdamPart& p = parts[piece.part];
     AdamFactors f = common;
     f.shrink = step.decoupled ? static_cast<float>(1.0 - step.rate * p.decay) : 1.0F;
     f.join = step.decoupled ? 0.0F : static_cast<float>(p.decay);
     adam_piece(p.value + piece.first, p.gradient + piece.first, p.mean + piece.first,
                p.square + piece.first, piece.last - piece.first, f);
-  }
+  });
 }
 
 void adafactor_means(const AdafactorPart& part, double floor, float* row_means,
                      float* column_means) {
-  const int64_t per_piece = rows_per_piece(part.rows);
-  const int64_t pieces = (part.rows + per_piece - 1) / per_piece;
-  std::vector<float> sums(static_cast<size_t>(pieces * part.columns));  // [pieces, columns]
-#pragma omp parallel for schedule(static) if (is_large(part))
-  for (int64_t p = 0; p < pieces; ++p) {
-    const int64_t last = std::min(part.rows, (p + 1) * per_piece);
-    for (int64_t r = p * per_piece; r < last; ++r) {
+  const RowPieces pieces(part.rows);
+  std::vector<float> sums(static_cast<size_t>(pieces.count * part.columns));  // [pieces, columns]
+  parallel_for(pieces.count, is_large(part), [&](int64_t p) {
+    for (int64_t r = pieces.first(p); r < pieces.last(p); ++r) {
       const double sum = row_squares(part.gradient + r * part.columns, part.columns,
                                      static_cast<float>(part.scale), static_cast<float>(floor),
                                      sums.data() + p * part.columns);
       row_means[r] = static_cast<float>(sum / static_cast<double>(part.columns));
     }
-  }
-  for (int64_t c = 0; c < part.columns; ++c) {
-    double sum = 0.0;
-    for (int64_t p = 0; p < pieces; ++p) sum += sums[static_cast<size_t>(p * part.columns + c)];
-    column_means[c] = static_cast<float>(sum / static_cast<double>(part.rows));
-  }
+  });
+  add_pieces(sums.data(), pieces.count, part.columns, part.columns, column_means,
+             static_cast<double>(part.rows));
 }
 
 void adafactor_square(const AdafactorPart& part, double floor, double decay, float* moment,
                       float* factor) {
-  const int64_t count = stretches(part);
-#pragma omp parallel for schedule(static) if (is_large(part))
-  for (int64_t i = 0; i < count; ++i) {
-    const Stretch s = stretch_at(part, i);
-    const int64_t at = s.row * part.columns + s.first;
-    square_piece(part.gradient + at, s.count, static_cast<float>(part.scale),
-                 static_cast<float>(floor), static_cast<float>(decay), moment + at, factor + at);
-  }
+  each_stretch(part, [&](const Stretch& s) {
+    square_piece(part.gradient + s.at, s.count, static_cast<float>(part.scale),
+                 static_cast<float>(floor), static_cast<float>(decay), moment + s.at,
+                 factor + s.at);
+  });
 }
 
 AdafactorSizes adafactor_sizes(const AdafactorPart& part, const float* row_factor,
                                const float* column_factor) {
-  const int64_t count = stretches(part);
-  std::vector<AdafactorSizes> sizes(static_cast<size_t>(count));
-#pragma omp parallel for schedule(static) if (is_large(part))
-  for (int64_t i = 0; i < count; ++i) {
-    const Stretch s = stretch_at(part, i);
-    const int64_t at = s.row * part.columns + s.first;
+  std::vector<AdafactorSizes> sizes(static_cast<size_t>(stretches(part)));
+  each_stretch(part, [&](const Stretch& s) {
     const float factor = static_cast<float>(part.scale) * row_factor[s.row];
-    sizes[static_cast<size_t>(i)] =
-        row_sizes(part.value + at, part.gradient + at, s.count, factor, column_factor + s.first);
-  }
+    sizes[static_cast<size_t>(s.index)] = row_sizes(part.value + s.at, part.gradient + s.at,
+                                                    s.count, factor, column_factor + s.first);
+  });
   AdafactorSizes total;
   for (const AdafactorSizes& s : sizes) {
     total.update += s.update;
@@ -250,19 +238,15 @@ AdafactorSizes adafactor_sizes(const AdafactorPart& part, const float* row_facto
 
 void adafactor_apply(const AdafactorPart& part, const float* row_factor, const float* column_factor,
                      double rate, float* mean, double beta1) {
-  const int64_t count = stretches(part);
-#pragma omp parallel for schedule(static) if (is_large(part))
-  for (int64_t i = 0; i < count; ++i) {
-    const Stretch s = stretch_at(part, i);
-    const int64_t at = s.row * part.columns + s.first;
+  each_stretch(part, [&](const Stretch& s) {
     const auto factor = static_cast<float>(rate * part.scale * row_factor[s.row]);
     if (mean == nullptr) {
-      apply_row(part.value + at, part.gradient + at, s.count, factor, column_factor + s.first);
+      apply_row(part.value + s.at, part.gradient + s.at, s.count, factor, column_factor + s.first);
     } else {
-      apply_row_with_mean(part.value + at, part.gradient + at, s.count, factor,
-                          column_factor + s.first, mean + at, static_cast<float>(beta1));
+      apply_row_with_mean(part.value + s.at, part.gradient + s.at, s.count, factor,
+                          column_factor + s.first, mean + s.at, static_cast<float>(beta1));
     }
-  }
+  });
 }
 
 }  // namespace rondo::kernels

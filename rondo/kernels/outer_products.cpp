@@ -4,6 +4,8 @@
 #include <algorithm>
 
 #include "rondo/kernels/gemm.h"
+#include "rondo/kernels/parallel.h"
+#include "rondo/kernels/thresholds.h"
 
 namespace rondo::kernels {
 namespace {
@@ -29,8 +31,8 @@ Product product_of(const OuterProducts& p) {
 
 // c [n, k] = turned [k, n]ᵀ, or that added.
 void turn_back(const float* turned, const OuterProducts& p, float* c) {
-#pragma omp parallel for schedule(static)
-  for (int64_t first = 0; first < p.n; first += kTurn) {
+  parallel_for((p.n + kTurn - 1) / kTurn, true, [&](int64_t piece) {
+    const int64_t first = piece * kTurn;
     const int64_t last = std::min(p.n, first + kTurn);
     for (int64_t j = 0; j < p.k; ++j) {
       const float* const from = turned + j * p.n;
@@ -39,7 +41,7 @@ void turn_back(const float* turned, const OuterProducts& p, float* c) {
         to = p.add ? to + from[i] : from[i];
       }
     }
-  }
+  });
 }
 
 // c by way of its transpose, which `multiply` makes in the room that it is given.
@@ -53,11 +55,7 @@ void multiply_turned(const OuterProducts& p, float* c, const Multiply& multiply)
   turn_back(room.get(), p, c);
 }
 
-// Tiles are cut for threads along n alone: results of few rows are turned, so that all have work.
-bool is_low(const OuterProducts& p) {
-  constexpr int64_t kFew = 64;
-  return p.n <= kFew && p.k > 2 * p.n;
-}
+bool is_low(const OuterProducts& p) { return p.n <= kLowOuterRows && p.k > 2 * p.n; }
 
 }  // namespace
 

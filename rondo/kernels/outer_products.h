@@ -2,7 +2,7 @@
 // the CPU has them and numbers are bf16, else by oneDNN's gemm. No torch here.
 #pragma once
 
-#include "rondo/kernels/tile_products.h"
+#include "rondo/kernels/amx.h"
 
 namespace rondo::kernels {
 

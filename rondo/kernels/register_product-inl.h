@@ -14,17 +14,18 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "rondo/kernels/amx.h"
 #include "rondo/kernels/unroll.h"
 
-// Highway 1.0.3 knows AVX-512, but neither its BF16 part nor the tile registers (AMX). Compilers
-// use those only where they are told to by name, so all AVX-512 code may be compiled with them, and
-// what names them (Bf16Math, AmxMath) is run only where the CPU has them.
+// Highway 1.0.3 knows AVX-512, but not its BF16 part. Compilers use that only where they are told
+// to by name, so all AVX-512 code may be compiled with it, and what names it (Bf16Math, AmxMath) is
+// run only where the CPU has it.
 #undef RONDO_BEFORE_KERNELS
 #undef RONDO_HAVE_BF16
 #if HWY_TARGET == HWY_AVX3
 #define RONDO_HAVE_BF16 1
-#define RONDO_BEFORE_KERNELS()                                        \
-  HWY_PUSH_ATTRIBUTES(HWY_TARGET_STR ",avx512bf16,amx-tile,amx-bf16") \
+#define RONDO_BEFORE_KERNELS()                      \
+  HWY_PUSH_ATTRIBUTES(HWY_TARGET_STR ",avx512bf16") \
   static_assert(true, "For requiring a trailing semicolon")
 #else
 #define RONDO_HAVE_BF16 0
@@ -64,7 +65,7 @@ struct Bf16Math {
   }
 };
 
-// Tile registers: 16 rows of 16 units each.
+// Tile registers (amx.h): 16 rows of 16 units each.
 struct AmxMath {
   static constexpr int64_t kPerUnit = 2;
   static constexpr int64_t kUnitStep = 16;
@@ -103,87 +104,7 @@ struct Ready {};
 
 #if RONDO_HAVE_BF16
 template <>
-struct Ready<AmxMath> {
-  struct Shapes {  // as the CPU reads it
-    uint8_t palette = 1;
-    uint8_t start = 0;
-    uint8_t reserved[14] = {};
-    uint16_t row_bytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};
-    uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
-  };
-  Ready() {
-    alignas(64) const Shapes shapes;
-    _tile_loadconfig(&shapes);
-  }
-  ~Ready() { _tile_release(); }
-  Ready(const Ready&) = delete;
-  Ready& operator=(const Ready&) = delete;
-};
-
-// 32 (or 16) rows by 32 (or 16) columns stay in tile registers 0 to 3.
-template <bool kTwoRows, bool kTwoColumns>
-HWY_INLINE void amx_block(const Left& left, const Right& right, int64_t count, const Product& to) {
-  const int64_t a_step = left.step * 4;
-  const int64_t b_step = right.step * 4;
-  const int64_t c_step = to.step * 4;
-  float* below = to.data + 16 * to.step;
-  if (to.add) {
-    _tile_loadd(0, to.data, c_step);
-    if (kTwoColumns) _tile_loadd(1, to.data + 16, c_step);
-    if (kTwoRows) _tile_loadd(2, below, c_step);
-    if (kTwoRows && kTwoColumns) _tile_loadd(3, below + 16, c_step);
-  } else {
-    _tile_zero(0);
-    _tile_zero(1);
-    _tile_zero(2);
-    _tile_zero(3);
-  }
-  for (int64_t k = 0; k < count; k += 16) {
-    const float* b = right.data + k * right.step;
-    _tile_loadd(4, left.data + k, a_step);
-    _tile_loadd(6, b, b_step);
-    _tile_dpbf16ps(0, 4, 6);
-    if (kTwoColumns) {
-      _tile_loadd(7, b + 16, b_step);
-      _tile_dpbf16ps(1, 4, 7);
-    }
-    if (kTwoRows) {
-      _tile_loadd(5, left.data + 16 * left.step + k, a_step);
-      _tile_dpbf16ps(2, 5, 6);
-      if (kTwoColumns) _tile_dpbf16ps(3, 5, 7);
-    }
-  }
-  _tile_stored(0, to.data, c_step);
-  if (kTwoColumns) _tile_stored(1, to.data + 16, c_step);
-  if (kTwoRows) _tile_stored(2, below, c_step);
-  if (kTwoRows && kTwoColumns) _tile_stored(3, below + 16, c_step);
-}
-
-// Rows are computed up to a multiple of 16, for which there must be memory.
-HWY_INLINE void amx_product(Left left, const Right& right, int64_t rows, int64_t columns,
-                            int64_t count, Product to) {
-  for (int64_t m = 0; m < rows; m += 32) {
-    Right part = right;
-    Product at = to;
-    const bool two_rows = m + 16 < rows;
-    for (int64_t n = 0; n < columns; n += 32) {
-      const bool two_columns = n + 16 < columns;
-      if (two_rows && two_columns) {
-        amx_block<true, true>(left, part, count, at);
-      } else if (two_rows) {
-        amx_block<true, false>(left, part, count, at);
-      } else if (two_columns) {
-        amx_block<false, true>(left, part, count, at);
-      } else {
-        amx_block<false, false>(left, part, count, at);
-      }
-      part.data += 32;
-      at.data += 32;
-    }
-    left.data += 32 * left.step;
-    to.data += 32 * to.step;
-  }
-}
+struct Ready<AmxMath> : OpenTiles {};
 #endif
 
 // kRows × kVectors vectors of sums stay in registers.
@@ -289,7 +210,8 @@ HWY_NOINLINE void product(const Left& left, const Right& right, int64_t rows, in
 #if RONDO_HAVE_BF16
   if constexpr (std::is_same_v<Math, AmxMath>) {
     static_assert(!kTurned, "tile registers are loaded by rows");
-    amx_product(left, right, rows, columns, count, to);
+    multiply_pairs({left.data, left.step}, {right.data, right.step}, rows, columns, count, to.add,
+                   to.data, to.step);
   } else {
     vector_product<Math, kTurned>(left, right, rows, columns, count, to);
   }

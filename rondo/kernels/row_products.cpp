@@ -6,11 +6,11 @@
 
 #include "rondo/kernels/clones.h"
 #include "rondo/kernels/gemm.h"
+#include "rondo/kernels/parallel.h"
+#include "rondo/kernels/thresholds.h"
 
 namespace rondo::kernels {
 namespace {
-
-constexpr int64_t kPieceNumbers = 1 << 17;  // 256 KiB of bf16: an eighth of a second cache
 
 int64_t rows_per_piece(int64_t rows, int64_t n) {
   const int64_t fits = kPieceNumbers / std::max<int64_t>(1, n) / 32 * 32;
@@ -19,25 +19,18 @@ int64_t rows_per_piece(int64_t rows, int64_t n) {
 }
 
 // One row; `bias` and `addend` are never null.
-template <class Addend, class Out>
-RONDO_INLINE void write_sums(const float* sums, float scale, const float* bias,
-                             const Addend* addend, int64_t count, Out* y) {
+RONDO_CLONES
+void write_row(const float* sums, float scale, const float* bias, const float* addend,
+               int64_t count, float* y) {
 #pragma omp simd
-  for (int64_t i = 0; i < count; ++i) narrow(scale * sums[i] + bias[i] + widen(addend[i]), y[i]);
+  for (int64_t i = 0; i < count; ++i) y[i] = scale * sums[i] + bias[i] + addend[i];
 }
-
-// The compiler clones functions, not templates.
-#define RONDO_WRITE_ROW(Addend, Out)                                                      \
-  RONDO_CLONES                                                                            \
-  void write_row(const float* sums, float scale, const float* bias, const Addend* addend, \
-                 int64_t count, Out* y) {                                                 \
-    write_sums(sums, scale, bias, addend, count, y);                                      \
-  }
-RONDO_WRITE_ROW(float, float)
-RONDO_WRITE_ROW(float, Bf16)
-RONDO_WRITE_ROW(Bf16, float)
-RONDO_WRITE_ROW(Bf16, Bf16)
-#undef RONDO_WRITE_ROW
+RONDO_CLONES
+void write_row(const float* sums, float scale, const float* bias, const float* addend,
+               int64_t count, Bf16* y) {
+#pragma omp simd
+  for (int64_t i = 0; i < count; ++i) narrow(scale * sums[i] + bias[i] + addend[i], y[i]);
+}
 
 void products_by_gemm(const std::vector<RowTerm>& terms, int64_t first, int64_t last,
                       const RowResults& to) {
@@ -53,17 +46,11 @@ void products_by_gemm(const std::vector<RowTerm>& terms, int64_t first, int64_t 
   for (int64_t r = first; r < last; ++r) {
     const float* const row = sums.data() + (r - first) * n;
     const float* const bias = to.bias != nullptr ? to.bias : zeros.data();
-    const auto write = [&](const auto* addend) {
-      if (to.rounded != nullptr) {
-        write_row(row, to.scale, bias, addend, n, to.rounded + r * n);
-      } else {
-        write_row(row, to.scale, bias, addend, n, to.exact + r * n);
-      }
-    };
-    if (to.rounded_addend != nullptr) {
-      write(to.rounded_addend + r * n);
+    const float* const addend = to.addend != nullptr ? to.addend + r * n : zeros.data();
+    if (to.rounded != nullptr) {
+      write_row(row, to.scale, bias, addend, n, to.rounded + r * n);
     } else {
-      write(to.addend != nullptr ? to.addend + r * n : zeros.data());
+      write_row(row, to.scale, bias, addend, n, to.exact + r * n);
     }
   }
 }
@@ -93,19 +80,17 @@ void row_products(const std::vector<RowTerm>& terms, int64_t rows, const RowResu
   std::vector<TileTerm> tile_terms;
   for (const RowTerm& term : terms) tile_terms.push_back({term.a, term.b->tiles()});
   const int64_t per_piece = rows_per_piece(rows, n);
-  const auto play = [&](int64_t first, int64_t last) {
+  // A single piece is not in a region of ours: oneDNN has threads of its own.
+  parallel_for((rows + per_piece - 1) / per_piece, true, [&](int64_t piece) {
+    const int64_t first = piece * per_piece;
+    const int64_t last = std::min(rows, first + per_piece);
     if (tiled) {
       tile_products(tile_terms, first, last, results);
     } else {
       products_by_gemm(terms, first, last, results);
     }
     if (then) then(first, last);
-  };
-  if (rows <= per_piece) return play(0, rows);  // oneDNN's threads must not be in a region of ours
-#pragma omp parallel for schedule(static)
-  for (int64_t first = 0; first < rows; first += per_piece) {
-    play(first, std::min(rows, first + per_piece));
-  }
+  });
 }
 
 }  // namespace rondo::kernels

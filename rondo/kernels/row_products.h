@@ -6,7 +6,7 @@
 #include <functional>
 #include <optional>
 
-#include "rondo/kernels/tile_products.h"
+#include "rondo/kernels/amx.h"
 
 namespace rondo::kernels {
 

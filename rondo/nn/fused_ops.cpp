@@ -16,14 +16,15 @@ using kernels::Bf16;
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-template <class Number>
-Number* numbers_of(const Tensor& t) {
-  return static_cast<Number*>(t.data_ptr());
-}
+Bf16* bf16_of(const Tensor& t) { return static_cast<Bf16*>(t.data_ptr()); }
 
 float* floats_or_null(const Tensor& t) { return t.defined() ? t.data_ptr<float>() : nullptr; }
 
-bool is_fp32(const Tensor& t) { return t.scalar_type() == at::kFloat; }
+// work(numbers), with the numbers of `t` as what they are.
+template <class Work>
+auto with_numbers(const Tensor& t, const Work& work) {
+  return t.scalar_type() == at::kFloat ? work(t.data_ptr<float>()) : work(bf16_of(t));
+}
 
 int64_t row_count(const Tensor& x) { return x.numel() / std::max<int64_t>(1, x.size(-1)); }
 
@@ -42,17 +43,10 @@ std::pair<Tensor, Tensor> run_norm(const Tensor& x, const Tensor& weight, const 
   const kernels::NormShape shape = norm_shape(x, how.epsilon, how.centred, how.summed);
   const Tensor y = at::empty(x.sizes(), how.result);
   const Tensor kept = at::empty({2, shape.rows}, at::kFloat);
-  const auto run = [&](auto* in, auto* out) {
-    kernels::norm(shape, in, weight.data_ptr<float>(), floats_or_null(bias), out,
+  with_numbers(y, [&](auto* out) {
+    kernels::norm(shape, x.data_ptr<float>(), weight.data_ptr<float>(), floats_or_null(bias), out,
                   statistics_in(kept));
-  };
-  if (is_fp32(x)) {
-    is_fp32(y) ? run(numbers_of<const float>(x), numbers_of<float>(y))
-               : run(numbers_of<const float>(x), numbers_of<Bf16>(y));
-  } else {
-    is_fp32(y) ? run(numbers_of<const Bf16>(x), numbers_of<float>(y))
-               : run(numbers_of<const Bf16>(x), numbers_of<Bf16>(y));
-  }
+  });
   return {y, kept};
 }
 
@@ -82,19 +76,11 @@ NormGradients norm_gradients(AutogradContext* context, const KeptNorm& kept, con
   const Tensor dx = at::empty_like(x);
   const Tensor dw = at::empty_like(kept.weight);
   const Tensor db = yes("biased") ? at::empty_like(kept.weight) : Tensor();
-  const auto run = [&](auto* in, auto* out_gradient, auto* in_gradient) {
-    kernels::norm_gradient(shape, in, kept.weight.data_ptr<float>(), statistics_in(kept.statistics),
-                           out_gradient, in_gradient, dw.data_ptr<float>(), floats_or_null(db),
-                           floats_or_null(also));
-  };
-  if (is_fp32(x)) {
-    is_fp32(dy)
-        ? run(numbers_of<const float>(x), numbers_of<const float>(dy), numbers_of<float>(dx))
-        : run(numbers_of<const float>(x), numbers_of<const Bf16>(dy), numbers_of<float>(dx));
-  } else {
-    is_fp32(dy) ? run(numbers_of<const Bf16>(x), numbers_of<const float>(dy), numbers_of<Bf16>(dx))
-                : run(numbers_of<const Bf16>(x), numbers_of<const Bf16>(dy), numbers_of<Bf16>(dx));
-  }
+  with_numbers(dy, [&](const auto* gradient) {
+    kernels::norm_gradient(shape, x.data_ptr<float>(), kept.weight.data_ptr<float>(),
+                           statistics_in(kept.statistics), gradient, dx.data_ptr<float>(),
+                           dw.data_ptr<float>(), floats_or_null(db), floats_or_null(also));
+  });
   return {dx, dw, db};
 }
 
@@ -122,13 +108,10 @@ kernels::ActivationShape activation_shape(const Tensor& x, bool gelu) {
 
 Tensor run_activation(const Tensor& x, const Tensor& bias, bool gelu) {
   const Tensor y = at::empty_like(x);
-  const auto shape = activation_shape(x, gelu);
-  if (is_fp32(x)) {
-    kernels::activate(shape, numbers_of<const float>(x), floats_or_null(bias),
-                      numbers_of<float>(y));
-  } else {
-    kernels::activate(shape, numbers_of<const Bf16>(x), floats_or_null(bias), numbers_of<Bf16>(y));
-  }
+  with_numbers(x, [&](auto* in) {
+    kernels::activate(activation_shape(x, gelu), in, floats_or_null(bias),
+                      static_cast<decltype(in)>(y.data_ptr()));
+  });
   return y;
 }
 
@@ -151,33 +134,24 @@ class ActivationFunction : public torch::autograd::Function<ActivationFunction> 
     const Tensor dy = gradients[0].to(x.scalar_type()).contiguous();
     const Tensor dx = at::empty_like(x);
     const Tensor db = bias.defined() ? at::empty_like(bias) : Tensor();
-    if (is_fp32(x)) {
-      kernels::activate_gradient(shape, numbers_of<const float>(x), floats_or_null(bias),
-                                 numbers_of<const float>(dy), numbers_of<float>(dx),
-                                 floats_or_null(db));
-    } else {
-      kernels::activate_gradient(shape, numbers_of<const Bf16>(x), floats_or_null(bias),
-                                 numbers_of<const Bf16>(dy), numbers_of<Bf16>(dx),
-                                 floats_or_null(db));
-    }
+    with_numbers(x, [&](auto* in) {
+      using Numbers = decltype(in);
+      kernels::activate_gradient(shape, in, floats_or_null(bias),
+                                 static_cast<Numbers>(dy.data_ptr()),
+                                 static_cast<Numbers>(dx.data_ptr()), floats_or_null(db));
+    });
     return {dx, db, Tensor()};
   }
 };
 
-template <class Number>
-kernels::WeightedSum<Number> numbers_of_sum(const WeightedSum& s) {
+kernels::WeightedSum numbers_of_sum(const WeightedSum& s) {
   const auto number = [](const Tensor& t) { return t.defined() ? t.item<float>() : 1.0F; };
-  return {s.x.numel(), numbers_of<const float>(s.x), numbers_of<const Number>(s.y), number(s.a),
-          number(s.b)};
+  return {s.x.numel(), s.x.data_ptr<float>(), s.y.data_ptr<float>(), number(s.a), number(s.b)};
 }
 
 Tensor run_weighted_sum(const WeightedSum& in) {
   const Tensor out = at::empty_like(in.x);
-  if (is_fp32(in.y)) {
-    kernels::weighted_sum(numbers_of_sum<float>(in), numbers_of<float>(out));
-  } else {
-    kernels::weighted_sum(numbers_of_sum<Bf16>(in), numbers_of<float>(out));
-  }
+  kernels::weighted_sum(numbers_of_sum(in), out.data_ptr<float>());
   return out;
 }
 
@@ -185,14 +159,8 @@ Tensor run_weighted_sum(const WeightedSum& in) {
 variable_list sum_gradients(const WeightedSum& in, const Tensor& g) {
   const Tensor dx = at::empty_like(in.x);
   const Tensor dy = at::empty_like(in.y);
-  kernels::WeightGradients sums;
-  if (is_fp32(in.y)) {
-    sums = kernels::weighted_sum_gradient(numbers_of_sum<float>(in), numbers_of<const float>(g),
-                                          numbers_of<float>(dx), numbers_of<float>(dy));
-  } else {
-    sums = kernels::weighted_sum_gradient(numbers_of_sum<Bf16>(in), numbers_of<const float>(g),
-                                          numbers_of<float>(dx), numbers_of<Bf16>(dy));
-  }
+  const kernels::WeightGradients sums = kernels::weighted_sum_gradient(
+      numbers_of_sum(in), g.data_ptr<float>(), dx.data_ptr<float>(), dy.data_ptr<float>());
   const auto if_wanted = [](const Tensor& t, double sum) {
     return t.defined() ? at::scalar_tensor(sum, t.options()) : Tensor();
   };
@@ -220,11 +188,10 @@ std::pair<NormedSum, Tensor> run_norm_of_sum(const WeightedSum& in, const Tensor
   const kernels::NormShape shape = norm_shape(in.x, how.epsilon, how.centred, how.summed);
   const NormedSum out = {at::empty_like(in.x), at::empty(in.x.sizes(), how.result)};
   const Tensor kept = at::empty({2, shape.rows}, at::kFloat);
-  const auto run = [&](auto* y) {
-    kernels::norm_of_sum(shape, numbers_of_sum<float>(in), numbers_of<float>(out.sum),
+  with_numbers(out.norm, [&](auto* y) {
+    kernels::norm_of_sum(shape, numbers_of_sum(in), out.sum.data_ptr<float>(),
                          weight.data_ptr<float>(), floats_or_null(bias), y, statistics_in(kept));
-  };
-  is_fp32(out.norm) ? run(numbers_of<float>(out.norm)) : run(numbers_of<Bf16>(out.norm));
+  });
   return {out, kept};
 }
 
@@ -279,7 +246,7 @@ bool kernels_take(const Tensor& x) {
 }
 
 Tensor fused_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, const FusedNorm& how) {
-  const Tensor in = x.contiguous();
+  const Tensor in = x.to(at::kFloat).contiguous();
   if (!wants_gradient(x) && !wants_gradient(weight) && !wants_gradient(bias)) {
     return run_norm(in, weight, bias, how).first;  // a node of the graph would cost more than this
   }

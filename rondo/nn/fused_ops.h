@@ -28,7 +28,7 @@ struct WeightedSum {
   Tensor a = {};
   Tensor b = {};
 };
-// x fp32, y of the same shape.
+// x and y fp32, of the same shape.
 Tensor fused_weighted_sum(const WeightedSum& in);
 
 struct NormedSum {

@@ -10,6 +10,7 @@
 #include "rondo/kernels/gemm.h"
 #include "rondo/kernels/outer_products.h"
 #include "rondo/kernels/row_products.h"
+#include "rondo/kernels/thresholds.h"
 #include "rondo/nn/loss.h"
 #include "rondo/nn/ops.h"
 #include "rondo/nn/products.h"
@@ -75,10 +76,8 @@ class HeadPass {
     const bool bf16 = in.x.scalar_type() == at::kBFloat16;
     if (bf16) forwards_.emplace(bf16_numbers(in.weight), width, classes, /*transposed=*/true);
     if (!to.wanted()) return;
-    // A sum over many classes reads the whole weight for every few rows: oneDNN's is the faster way
-    // unless it stays in the second cache, about.
-    constexpr int64_t kNear = int64_t{1} << 21;  // numbers
-    if (bf16 && kernels::tile_products_work() && to.x.defined() && classes * width <= kNear) {
+    if (bf16 && kernels::tile_products_work() && to.x.defined() &&
+        classes * width <= kernels::kNearWeight) {
       backwards_.emplace(bf16_numbers(in.weight), classes, width, /*transposed=*/false);
     }
     changes_ = bf16 ? at::empty({piece_, classes}, at::kBFloat16) : logits_;
@@ -117,9 +116,9 @@ class HeadPass {
   // their logits.
   void judge(int64_t first, int64_t from, int64_t end) {
     const int64_t classes = in_.weight.size(0);
-    const kernels::LabelledRows<float> rows = {logits_.data_ptr<float>() + from * classes,
-                                               in_.labels.data_ptr<int64_t>() + first + from,
-                                               end - from, classes, in_.smoothing};
+    const kernels::LabelledRows rows = {logits_.data_ptr<float>() + from * classes,
+                                        in_.labels.data_ptr<int64_t>() + first + from, end - from,
+                                        classes, in_.smoothing};
     const kernels::SoftmaxRows softmax = {sums_.data() + from, sums_.data() + piece_ + from};
     kernels::cross_entropy(rows, softmax, losses_.data() + from);
     if (!changes_.defined()) return;

@@ -1,5 +1,4 @@
-// Cross-entropy as an operation with a gradient: our kernel where it can work (CPU, fp32 or bf16
-// logits), torch's own operations elsewhere and for comparison (kernel_choice.h).
+// Cross-entropy of logits, against labels or against probabilities.
 #pragma once
 
 #include "rondo/nn/torch.h"

@@ -9,6 +9,7 @@
 
 #include "rondo/kernels/dropout.h"
 #include "rondo/kernels/packed_rows.h"
+#include "rondo/kernels/thresholds.h"
 
 namespace rondo::nn {
 namespace {
@@ -27,9 +28,8 @@ Shape with_last(const Tensor& x, int64_t last) {
 Tensor drop_values(const Tensor& x, double rate, int64_t seed) {
   const Tensor in = x.contiguous();
   Tensor out = at::empty_like(in);
-  constexpr int64_t grain = 1 << 15;
   const auto drop = [&](const auto* from, auto* to) {
-    at::parallel_for(0, in.numel(), grain, [&](int64_t first, int64_t last) {
+    at::parallel_for(0, in.numel(), kernels::kWorthDropout, [&](int64_t first, int64_t last) {
       kernels::dropout(from + first, to + first, first, last - first, rate,
                        static_cast<uint64_t>(seed));
     });
@@ -70,13 +70,17 @@ bool norm_is_fused(const Tensor& x, const Tensor& weight) {
   return as_wanted(Operation::norm, at::empty({0}, x.options())).scalar_type() == at::kFloat;
 }
 
-// The same for a sum, all of it in fp32.
-bool sum_is_fused(const WeightedSum& in, const Tensor& weight) {
+// Whether all of a sum is fp32, and x and y of the same shape.
+bool is_fp32(const WeightedSum& in) {
   const auto fp32 = [](const Tensor& t) {
     return !t.defined() || (t.is_cpu() && t.scalar_type() == at::kFloat);
   };
-  return in.y.defined() && norm_is_fused(in.x, weight) && fp32(in.x) && fp32(in.y) && fp32(in.a) &&
-         fp32(in.b) && in.x.sizes() == in.y.sizes();
+  return in.y.defined() && fp32(in.x) && fp32(in.y) && fp32(in.a) && fp32(in.b) &&
+         in.x.sizes() == in.y.sizes();
+}
+
+bool sum_is_fused(const WeightedSum& in, const Tensor& weight) {
+  return is_fp32(in) && norm_is_fused(in.x, weight);
 }
 
 at::ScalarType norm_result(Result result) {
@@ -119,14 +123,14 @@ Tensor packed_linear(const Tensor& x, const PackedWeight& weight, const Tensor& 
   const int64_t rows = in.numel() / w.in;
   const Tensor y = at::empty(with_last(x, w.out), in.options());
   const float* add = bias.defined() ? bias.data_ptr<float>() : nullptr;
-  constexpr int64_t kWorthThreads = 1 << 17;  // multiply-adds
   const int64_t together = kernels::kPanelsTogether;
   const int64_t groups = (w.panels() + together - 1) / together;
   const int64_t work = std::max<int64_t>(1, rows * w.in * together * kernels::kPanel);
-  at::parallel_for(0, groups, kWorthThreads / work + 1, [&](int64_t first, int64_t last) {
-    kernels::packed_rows(w, {in.data_ptr<float>(), rows, w.in}, add, first * together,
-                         std::min(last * together, w.panels()), {y.data_ptr<float>(), w.out});
-  });
+  at::parallel_for(
+      0, groups, kernels::kWorthPackedThreads / work + 1, [&](int64_t first, int64_t last) {
+        kernels::packed_rows(w, {in.data_ptr<float>(), rows, w.in}, add, first * together,
+                             std::min(last * together, w.panels()), {y.data_ptr<float>(), w.out});
+      });
   return y;
 }
 
@@ -140,20 +144,20 @@ Tensor int8_linear(const Tensor& x, const kernels::Int8Matrix& weight, const Ten
   thread_local kernels::Int8Rows rows;  // used again: decoding is thousands of small products
   kernels::Int8Rows& ready = rows;      // worker threads must not see their own thread_local
   kernels::prepare_input(count, weight.in, ready);
-  constexpr int64_t numbers = 1 << 16;  // below, and below so many products, one thread is quicker
-  constexpr int64_t products = 1 << 21;
-  at::parallel_for(
-      0, count, std::max<int64_t>(1, numbers / weight.in), [&](int64_t first, int64_t last) {
-        kernels::quantize_input(in.data_ptr<float>(), weight.in, first, last, weight.in, ready);
-      });
+  at::parallel_for(0, count, std::max<int64_t>(1, kernels::kWorthInt8Rounding / weight.in),
+                   [&](int64_t first, int64_t last) {
+                     kernels::quantize_input(in.data_ptr<float>(), weight.in, first, last,
+                                             weight.in, ready);
+                   });
   const Tensor y = at::empty(with_last(x, weight.out), in.options());
   const float* add = bias.defined() ? bias.data_ptr<float>() : nullptr;
   const int64_t groups = (weight.out + kernels::kInt8Columns - 1) / kernels::kInt8Columns;
   const int64_t work = std::max<int64_t>(1, count * weight.in * kernels::kInt8Columns);
-  at::parallel_for(
-      0, groups, std::max<int64_t>(1, products / work), [&](int64_t first, int64_t last) {
-        kernels::int8_product(ready, weight, add, first, last, y.data_ptr<float>(), weight.out);
-      });
+  at::parallel_for(0, groups, std::max<int64_t>(1, kernels::kWorthInt8Threads / work),
+                   [&](int64_t first, int64_t last) {
+                     kernels::int8_product(ready, weight, add, first, last, y.data_ptr<float>(),
+                                           weight.out);
+                   });
   return y;
 }
 
@@ -290,11 +294,7 @@ Tensor activate(const Tensor& x, Activation activation, const Tensor& bias) {
 Tensor weighted_sum(const WeightedSum& in) {
   if (!in.y.defined()) return in.x;
   if (!in.a.defined() && !in.b.defined()) return in.x + in.y;  // both have the gradient of the sum
-  const auto number = [](const Tensor& t) { return !t.defined() || t.scalar_type() == at::kFloat; };
-  if (kernels_take(in.x) && kernels_take(in.y) && in.x.scalar_type() == at::kFloat &&
-      in.x.sizes() == in.y.sizes() && number(in.a) && number(in.b)) {
-    return fused_weighted_sum(in);
-  }
+  if (kernels_take(in.x) && is_fp32(in)) return fused_weighted_sum(in);
   return (in.a.defined() ? in.x * in.a : in.x) + (in.b.defined() ? in.y * in.b : in.y);
 }
 

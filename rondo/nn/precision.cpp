@@ -3,6 +3,7 @@
 
 #include <unordered_map>
 
+#include "rondo/kernels/amx.h"
 #include "rondo/kernels/gemm.h"
 #include "rondo/nn/kernel_choice.h"
 

@@ -5,6 +5,7 @@
 #include "rondo/kernels/gemm.h"
 #include "rondo/kernels/outer_products.h"
 #include "rondo/kernels/row_products.h"
+#include "rondo/kernels/thresholds.h"
 #include "rondo/nn/gradients.h"
 
 namespace rondo::nn {
@@ -56,12 +57,7 @@ kernels::RowResults row_results(const ProductResult& result, const Tensor& out) 
     to.exact = out.data_ptr<float>();
   }
   if (result.bias.defined()) to.bias = result.bias.data_ptr<float>();
-  const Tensor& addend = result.addend;
-  if (addend.defined() && addend.scalar_type() == at::kBFloat16) {
-    to.rounded_addend = bf16_numbers(addend);
-  } else if (addend.defined()) {
-    to.addend = addend.data_ptr<float>();
-  }
+  if (result.addend.defined()) to.addend = result.addend.data_ptr<float>();
   return to;
 }
 
@@ -88,7 +84,7 @@ Tensor product_of_rows(const std::vector<Factors>& factors, bool transpose_b,
   std::vector<kernels::RightMatrix> right;
   right.reserve(factors.size());
   std::vector<kernels::RowTerm> terms;
-  if (factors[0].a.scalar_type() == at::kBFloat16 && m >= kFewRows && n > 0) {
+  if (factors[0].a.scalar_type() == at::kBFloat16 && m >= kernels::kFewRows && n > 0) {
     for (const Factors& f : factors) {
       if (f.a.size(1) == 0) continue;
       right.emplace_back(bf16_numbers(f.b), f.a.size(1), n, transpose_b);

@@ -20,14 +20,11 @@ struct Factors {
   Tensor a, b;
 };
 
-// Making matrices of bf16 numbers ready for fewer rows than these is not worth it.
-constexpr int64_t kFewRows = 32;
-
-// What else is in a product, and what comes of it. bf16 results and addends are for bf16 factors.
+// What else is in a product, and what comes of it. bf16 results are for bf16 factors.
 struct ProductResult {
   at::ScalarType type = at::kFloat;
   Tensor bias = {};    // [n], fp32; may be undefined
-  Tensor addend = {};  // [m, n]; may be undefined
+  Tensor addend = {};  // [m, n], fp32; may be undefined
 };
 
 // Σ of a_i · op(b_i) + bias + addend → [m, n]; op is the transpose or nothing.

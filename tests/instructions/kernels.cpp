@@ -67,7 +67,7 @@ void count_cross_entropy() {
   std::vector<float> log_sum(rows);
   std::vector<double> losses(rows);
   std::vector<float> gradient(logits.size());
-  const LabelledRows<float> in = {logits.data(), labels.data(), rows, classes, 0.1};
+  const LabelledRows in = {logits.data(), labels.data(), rows, classes, 0.1};
   const SoftmaxRows kept = {largest.data(), log_sum.data()};
   count([&] {
     cross_entropy(in, kept, losses.data());

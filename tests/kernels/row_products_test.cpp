@@ -72,11 +72,6 @@ TEST_P(RowProducts, EqualSumsInDouble) {
       to.exact = twice.data();
       to.addend = exact.data();
       row_products({{p.a.data(), &right}, {p.more.data(), &right}}, c.rows, to);
-      std::vector<float> with_rounded(exact.size(), NAN);
-      to.addend = nullptr;
-      to.rounded_addend = rounded.data();
-      to.exact = with_rounded.data();
-      row_products({{p.a.data(), &right}, {p.more.data(), &right}}, c.rows, to);
       for (int64_t r = 0; r < c.rows; ++r) {
         EXPECT_EQ(told[static_cast<size_t>(r)], 1);
         for (int64_t i = 0; i < c.n; i += 1 + c.n / 40) {
@@ -85,8 +80,6 @@ TEST_P(RowProducts, EqualSumsInDouble) {
           ASSERT_NEAR(static_cast<double>(exact[at]), want, 2e-5) << r << ' ' << i;
           ASSERT_NEAR(static_cast<double>(widen(rounded[at])), want, 2e-5 + std::abs(want) / 250);
           ASSERT_NEAR(static_cast<double>(twice[at]), 2.0 * want, 4e-5);
-          ASSERT_NEAR(static_cast<double>(with_rounded[at]),
-                      want + static_cast<double>(widen(rounded[at])), 4e-5);
         }
       }
     }

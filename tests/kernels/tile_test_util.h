@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "rondo/kernels/gemm.h"
-#include "rondo/kernels/tile_products.h"
+#include "rondo/kernels/amx.h"
 
 namespace rondo::kernels {
 

@@ -11,6 +11,7 @@
 #include <thread>
 #include <vector>
 
+#include "rondo/kernels/amx.h"
 #include "rondo/kernels/gemm.h"
 
 namespace rondo::test {

@@ -1,20 +1,25 @@
 // Tile registers at work. A unit is a pair of bf16 numbers next to each other along k; a tile of
 // the left side is 16 rows of 16 units, a tile of the right side 16 units by 16 columns.
-#include "rondo/kernels/tile_products.h"
+#include "rondo/kernels/amx.h"
 
 #include <algorithm>
 #include <atomic>
+#include <cstdlib>
 #include <stdexcept>
 
-#include "rondo/kernels/cpu_bf16.h"
+#include "rondo/kernels/cpu.h"
+#include "rondo/kernels/parallel.h"
+#include "rondo/kernels/thresholds.h"
 
-#if defined(__x86_64__) && defined(__linux__) && (defined(__GNUC__) || defined(__clang__))
+#if defined(__x86_64__) && defined(__linux__)
 #define RONDO_TILES 1
 #if !defined(__clang__)  // g++ 12 says so of its own header wherever that is inlined
 #pragma GCC diagnostic ignored "-Wuninitialized"
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 #endif
 #include <immintrin.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 #define RONDO_FOR_TILES \
   __attribute__((target("amx-tile,amx-bf16,avx512f,avx512bw,avx512vl,avx512bf16")))
 #endif
@@ -24,7 +29,29 @@ namespace {
 
 std::atomic<bool> tiles_allowed{true};
 
+// Of Linux, 5.16 and later.
+bool ask_for_tiles() {
+#ifdef RONDO_TILES
+  constexpr long kRequestPermission = 0x1023;  // ARCH_REQ_XCOMP_PERM
+  constexpr long kTileData = 18;               // XFEATURE_XTILEDATA
+  return syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
+#else
+  return false;
+#endif
+}
+
 }  // namespace
+
+bool cpu_has_tiles() {
+  static const bool has = cpu().amx_bf16 && ask_for_tiles();
+  return has;
+}
+
+void prepare_tiles() {
+  if (!ask_for_tiles()) setenv("DNNL_MAX_CPU_ISA", "AVX512_CORE_BF16", /*overwrite=*/0);
+}
+
+bool tile_products_work() { return tiles_allowed && cpu_has_tiles(); }
 
 void allow_tile_products(bool allow) { tiles_allowed = allow; }
 
@@ -32,22 +59,9 @@ void allow_tile_products(bool allow) { tiles_allowed = allow; }
 
 namespace {
 
-constexpr int64_t kTileUnits = 256;                              // 16 × 16
-[[maybe_unused]] constexpr int64_t kWorthTileThreads = 1 << 20;  // multiply-adds
+constexpr int64_t kTileUnits = 256;  // 16 × 16
 
 int64_t up_to_32(int64_t count) { return (count + 31) / 32 * 32; }
-
-uint32_t unit_of(Bf16 first, Bf16 second) {
-  return static_cast<uint32_t>(first.bits) | static_cast<uint32_t>(second.bits) << 16U;
-}
-
-// Unit (k, k + 1) of column n of a matrix that lies as [n, k], zeros beyond it.
-uint32_t unit_at(const Bf16* data, int64_t k, int64_t n, int64_t all_k, int64_t all_n) {
-  const auto at = [&](int64_t row) {
-    return row >= all_k || n >= all_n ? Bf16{} : data[n * all_k + row];
-  };
-  return unit_of(at(k), at(k + 1));
-}
 
 struct TileShapes {  // as the CPU reads it
   uint8_t palette = 1;
@@ -117,9 +131,12 @@ void pack_tile(const Bf16* data, int64_t k, int64_t n, int64_t all_k, int64_t al
     const int64_t columns = std::clamp<int64_t>(all_n - n, 0, 16);
     join_rows(data + k * all_n + n, all_n, all_k - k, columns, out);
   } else if (k + 32 > all_k || n + 16 > all_n || all_k % 2 != 0) {
-    for (int64_t i = 0; i < kTileUnits; ++i) {
-      out[i] = unit_at(data, k + 2 * (i / 16), n + i % 16, all_k, all_n);
+    alignas(64) Bf16 rows[16 * 32] = {};  // filled up
+    for (int64_t i = 0; i < std::min<int64_t>(16, all_n - n); ++i) {
+      const Bf16* const row = data + (n + i) * all_k;
+      std::copy(row + k, row + std::min(k + 32, all_k), rows + 32 * i);
     }
+    turn_units(reinterpret_cast<const uint32_t*>(rows), 16, out, 16);
   } else {
     turn_units(reinterpret_cast<const uint32_t*>(data + n * all_k + k), all_k / 2, out, 16);
   }
@@ -179,11 +196,6 @@ void tile_block(const std::vector<TileTerm>& terms, const LeftRows* left, int64_
   _tile_stored(3, sums + 16 * 32 + 16, 128);
 }
 
-RONDO_FOR_TILES RONDO_INLINE __m512 widened(const Bf16* numbers, __mmask16 mask) {
-  const __m512i bits = _mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(mask, numbers));
-  return _mm512_castsi512_ps(_mm512_slli_epi32(bits, 16));
-}
-
 // A block of sums to where it belongs: `rows` by `columns` of it, n numbers between rows.
 RONDO_FOR_TILES
 void write_block(const float* sums, int64_t rows, int64_t columns, int64_t n, int64_t row,
@@ -203,9 +215,6 @@ void write_block(const float* sums, int64_t rows, int64_t columns, int64_t n, in
     if (results.addend != nullptr) {
       a = _mm512_add_ps(a, _mm512_maskz_loadu_ps(low, results.addend + at));
       b = _mm512_add_ps(b, _mm512_maskz_loadu_ps(high, results.addend + at + 16));
-    } else if (results.rounded_addend != nullptr) {
-      a = _mm512_add_ps(a, widened(results.rounded_addend + at, low));
-      b = _mm512_add_ps(b, widened(results.rounded_addend + at + 16, high));
     }
     if (results.rounded != nullptr) {
       _mm512_mask_storeu_epi16(results.rounded + at, all, (__m512i)_mm512_cvtne2ps_pbh(b, a));
@@ -214,6 +223,46 @@ void write_block(const float* sums, int64_t rows, int64_t columns, int64_t n, in
       _mm512_mask_storeu_ps(results.exact + at + 16, high, b);
     }
   }
+}
+
+// 32 (or 16) rows by 32 (or 16) columns stay in tile registers 0 to 3.
+template <bool kTwoRows, bool kTwoColumns>
+RONDO_FOR_TILES void pair_block(const PairRows& left, const PairRows& right, int64_t count,
+                                bool add, float* to, int64_t to_step) {
+  const int64_t a_step = left.step * 4;
+  const int64_t b_step = right.step * 4;
+  const int64_t c_step = to_step * 4;
+  float* below = to + 16 * to_step;
+  if (add) {
+    _tile_loadd(0, to, c_step);
+    if (kTwoColumns) _tile_loadd(1, to + 16, c_step);
+    if (kTwoRows) _tile_loadd(2, below, c_step);
+    if (kTwoRows && kTwoColumns) _tile_loadd(3, below + 16, c_step);
+  } else {
+    _tile_zero(0);
+    _tile_zero(1);
+    _tile_zero(2);
+    _tile_zero(3);
+  }
+  for (int64_t k = 0; k < count; k += 16) {
+    const float* b = right.data + k * right.step;
+    _tile_loadd(4, left.data + k, a_step);
+    _tile_loadd(6, b, b_step);
+    _tile_dpbf16ps(0, 4, 6);
+    if (kTwoColumns) {
+      _tile_loadd(7, b + 16, b_step);
+      _tile_dpbf16ps(1, 4, 7);
+    }
+    if (kTwoRows) {
+      _tile_loadd(5, left.data + 16 * left.step + k, a_step);
+      _tile_dpbf16ps(2, 5, 6);
+      if (kTwoColumns) _tile_dpbf16ps(3, 5, 7);
+    }
+  }
+  _tile_stored(0, to, c_step);
+  if (kTwoColumns) _tile_stored(1, to + 16, c_step);
+  if (kTwoRows) _tile_stored(2, below, c_step);
+  if (kTwoRows && kTwoColumns) _tile_stored(3, below + 16, c_step);
 }
 
 // Rows [first, last) of a [·, k] as groups of 32: in place where that is possible, else copied into
@@ -234,22 +283,39 @@ void left_groups(const Bf16* a, int64_t k, int64_t first, int64_t last, std::vec
 
 }  // namespace
 
-bool tile_products_work() {
-  static const bool works = cpu_bf16().tiles;
-  return works && tiles_allowed;
+OpenTiles::OpenTiles() { open_tiles(); }
+OpenTiles::~OpenTiles() { close_tiles(); }
+
+RONDO_FOR_TILES
+void multiply_pairs(PairRows left, const PairRows& right, int64_t rows, int64_t columns,
+                    int64_t count, bool add, float* to, int64_t to_step) {
+  for (int64_t m = 0; m < rows; m += 32) {
+    PairRows part = right;
+    float* at = to;
+    const bool two_rows = m + 16 < rows;
+    for (int64_t n = 0; n < columns; n += 32) {
+      auto* const block = n + 16 < columns
+                              ? (two_rows ? pair_block<true, true> : pair_block<false, true>)
+                              : (two_rows ? pair_block<true, false> : pair_block<false, false>);
+      block(left, part, count, add, at, to_step);
+      part.data += 32;
+      at += 32;
+    }
+    left.data += 32 * left.step;
+    to += 32 * to_step;
+  }
 }
 
 TiledMatrix::TiledMatrix(const Bf16* data, int64_t k, int64_t n, bool transposed)
     : k_(k), n_(n), tiles_(up_to_32(k) * up_to_32(n) / 2) {
   const int64_t panels = up_to_32(n) / 32;
-#pragma omp parallel for schedule(static) if (k * n > 1 << 15)
-  for (int64_t p = 0; p < panels; ++p) {
+  parallel_for(panels, k * n > kWorthTilePacking, [&](int64_t p) {
     for (int64_t s = 0; s < steps(); ++s) {
       uint32_t* out = tiles_.get() + (p * steps() + s) * 2 * kTileUnits;
       pack_tile(data, 32 * s, 32 * p, k, n, transposed, out);
       pack_tile(data, 32 * s, 32 * p + 16, k, n, transposed, out + kTileUnits);
     }
-  }
+  });
 }
 
 void tile_products(const std::vector<TileTerm>& terms, int64_t first, int64_t last,
@@ -264,7 +330,7 @@ void tile_products(const std::vector<TileTerm>& terms, int64_t first, int64_t la
     for (size_t g = 0; g < groups.size(); ++g) left[g * terms.size() + t] = groups[g];
   }
   alignas(64) float sums[32 * 32];
-  open_tiles();
+  const OpenTiles open;
   // 32 rows stay in the first cache while the right side streams by, in order, from the second.
   const LeftRows* group = left.data();
   for (int64_t r = first; r < last; r += 32) {
@@ -275,7 +341,6 @@ void tile_products(const std::vector<TileTerm>& terms, int64_t first, int64_t la
     }
     group += terms.size();
   }
-  close_tiles();
 }
 
 void tile_outer_products(const OuterProducts& p, const Bf16* a, const Bf16* b, float* c) {
@@ -291,13 +356,12 @@ void tile_outer_products(const OuterProducts& p, const Bf16* a, const Bf16* b, f
     const std::vector<TileTerm> terms = {{nullptr, &right}};
     const int64_t step = up_to_32(rows) + 32;  // not a power of two: rows in different cache sets
     if (p.add || first > 0) to.addend = c;
-#pragma omp parallel if (p.n * p.k * rows > kWorthTileThreads)
-    {
-      AlignedNumbers<Bf16> left(32 * step);
+    const bool worth = p.n * p.k * rows > kWorthTileThreads;
+    parallel_ranges(strips, worth, [&](int64_t first_strip, int64_t last_strip) {
+      const AlignedNumbers<Bf16> left(32 * step);
       alignas(64) float sums[32 * 32];
-      open_tiles();
-#pragma omp for schedule(static)
-      for (int64_t s = 0; s < strips; ++s) {
+      const OpenTiles open;
+      for (int64_t s = first_strip; s < last_strip; ++s) {
         turn_columns(a + first * p.n, rows, p.n, 32 * s, left.get(), step);
         const LeftRows group = {left.get(), 2 * step};
         for (int64_t column = 0; column < p.k; column += 32) {
@@ -306,14 +370,19 @@ void tile_outer_products(const OuterProducts& p, const Bf16* a, const Bf16* b, f
                       std::min<int64_t>(32, p.k - column), p.k, 32 * s, column, to);
         }
       }
-      close_tiles();
-    }
+    });
   }
 }
 
 #else
 
-bool tile_products_work() { return false; }
+OpenTiles::OpenTiles() = default;
+OpenTiles::~OpenTiles() = default;
+void multiply_pairs(PairRows /*left*/, const PairRows& /*right*/, int64_t /*rows*/,
+                    int64_t /*columns*/, int64_t /*count*/, bool /*add*/, float* /*to*/,
+                    int64_t /*to_step*/) {
+  throw std::logic_error("no tiles on this CPU");
+}
 TiledMatrix::TiledMatrix(const Bf16* /*data*/, int64_t /*k*/, int64_t /*n*/, bool /*transposed*/) {
   throw std::logic_error("no tiles on this CPU");
 }

@@ -1,6 +1,6 @@
-// bf16 products by the CPU's tile registers (AMX): 32 × 32 sums in registers, the right matrix
-// packed once into tiles. About twice as fast as oneDNN's gemm at the sizes of a network's layers,
-// because fp32 sums need not go through memory. Only where tile_products_work(). No torch here.
+// bf16 products by the CPU's tile registers (AMX), all of them: 32 × 32 sums in registers. Those of
+// layers have their right matrix packed once into tiles, and are about twice as fast as oneDNN's
+// gemm, because fp32 sums need not go through memory. No torch here.
 #pragma once
 
 #include <cstdint>
@@ -12,10 +12,35 @@
 
 namespace rondo::kernels {
 
-// Whether this CPU has tiles, the system lets us use them, and this build knows how to.
+// Whether this CPU has tiles, and the kernel lets this process use them: their 8 KiB of state are
+// saved only for those that asked, which the first call does.
+bool cpu_has_tiles();
+// Must run before oneDNN's first use in the process: asks too, and keeps oneDNN from tiles if they
+// are refused (it would die of it).
+void prepare_tiles();
+
+// Whether there are tiles and they may be used, in the whole process; the latter is for tests and
+// comparisons. All below needs it to be true.
 bool tile_products_work();
-// Whether they may be used, in the whole process. For tests and comparisons.
 void allow_tile_products(bool allow);
+
+// While one lives, this thread's eight tile registers have 16 rows of 64 bytes each.
+struct OpenTiles {
+  OpenTiles();
+  ~OpenTiles();
+  OpenTiles(const OpenTiles&) = delete;
+  OpenTiles& operator=(const OpenTiles&) = delete;
+};
+
+// Pairs of bf16 numbers, `step` pairs (or sums) between rows.
+struct PairRows {
+  const float* data = nullptr;
+  int64_t step = 0;
+};
+// to [rows, columns] (+)= left [rows, count] · right [count, columns], rows, columns and count up
+// to multiples of 16, for which there must be memory. Tiles must be open.
+void multiply_pairs(PairRows left, const PairRows& right, int64_t rows, int64_t columns,
+                    int64_t count, bool add, float* to, int64_t to_step);
 
 // Numbers on whole cache lines, not set to anything.
 template <class Number>
@@ -62,9 +87,8 @@ struct TileTerm {
 struct RowResults {
   Bf16* rounded = nullptr;
   float* exact = nullptr;
-  const float* bias = nullptr;           // may be null
-  const float* addend = nullptr;         // may be null, and may be `exact`
-  const Bf16* rounded_addend = nullptr;  // in its place
+  const float* bias = nullptr;    // may be null
+  const float* addend = nullptr;  // may be null, and may be `exact`
   float scale = 1.0F;
 };
 

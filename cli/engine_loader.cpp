@@ -3,27 +3,29 @@
 
 #include <dlfcn.h>
 #include <malloc.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 
 #include "rondo/base/error.h"
+#include "rondo/base/log.h"
 #include "rondo/base/memory_limit.h"
 #include "rondo/base/own_files.h"
+#include "rondo/kernels/cpu.h"
 
 namespace rondo::cli {
 namespace {
 
-#if defined(__x86_64__)
 // The newest OpenBLAS kernels that this processor can run; null: leave it to OpenBLAS.
 const char* openblas_core() {
-  if (__builtin_cpu_supports("avx512bf16") != 0) return "COOPERLAKE";
-  if (__builtin_cpu_supports("avx512vl") != 0) return "SKYLAKEX";
-  if (__builtin_cpu_supports("avx2") != 0 && __builtin_cpu_supports("fma") != 0) return "HASWELL";
-  return nullptr;
+  const kernels::Cpu& cpu = kernels::cpu();
+  if (cpu.avx512_bf16) return "COOPERLAKE";
+  if (cpu.avx512) return "SKYLAKEX";
+  return cpu.avx2 && cpu.fma ? "HASWELL" : nullptr;
 }
-#endif
 
 // Must be set before libgomp and libtorch are loaded; what the user has set stays.
 void prepare_environment() {
@@ -31,17 +33,12 @@ void prepare_environment() {
   // they sleep. Sleeping at once made a training step with both cores to itself 1.3 to 1.9 times as
   // long; looking four times as often made one on a busy machine several times as long (measured).
   if (std::getenv("OMP_WAIT_POLICY") == nullptr) setenv("GOMP_SPINCOUNT", "5000", /*overwrite=*/0);
-#if defined(__x86_64__)
   // OpenBLAS falls back to SSE3 on processors younger than itself: five times slower.
   if (const char* core = openblas_core(); core != nullptr) {
     setenv("OPENBLAS_CORETYPE", core, /*overwrite=*/0);
   }
   // ATen stops at AVX2 unless told.
-  if (__builtin_cpu_supports("avx512f") != 0 && __builtin_cpu_supports("avx512bw") != 0 &&
-      __builtin_cpu_supports("avx512dq") != 0 && __builtin_cpu_supports("avx512vl") != 0) {
-    setenv("ATEN_CPU_CAPABILITY", "avx512", /*overwrite=*/0);
-  }
-#endif
+  if (kernels::cpu().avx512) setenv("ATEN_CPU_CAPABILITY", "avx512", /*overwrite=*/0);
 }
 
 // OpenBLAS maps a buffer per thread as it is loaded and, without the room for it, tries for ever.
@@ -61,14 +58,30 @@ void keep_within_limits() {
   }
 }
 
-// Empty libraries in place of those that libtorch names but never calls (tools/stand_ins.py): a
-// name that is there already is not looked for. One that cannot be opened is left to the real
-// library.
+// Whether the libtorch that stand-ins were made for is still the same file.
+bool made_for_this_torch(const std::string& folder) {
+  std::ifstream made_for(folder + "/made_for");
+  int64_t bytes = 0;
+  int64_t changed = 0;
+  std::string path;
+  if (!(made_for >> bytes >> changed) || !std::getline(made_for >> std::ws, path)) return false;
+  struct stat now = {};
+  return stat(path.c_str(), &now) == 0 && now.st_size == bytes && now.st_mtime == changed;
+}
+
+// Empty libraries in place of those that libtorch names but never calls (tools/stand_ins.py), if
+// this build has some: a name that is there already is not looked for. One that cannot be opened is
+// left to the real library.
 void open_stand_ins() {
-  std::error_code no_folder;
-  for (const auto& entry :
-       std::filesystem::directory_iterator(module_path("stand_ins"), no_folder)) {
-    dlopen(entry.path().c_str(), RTLD_LAZY | RTLD_LOCAL);
+  const std::string folder = module_path("stand_ins");
+  std::error_code error;
+  if (!std::filesystem::exists(folder, error)) return;
+  if (!made_for_this_torch(folder)) {
+    log_debug("{}: made for another libtorch, ignored; build again for a fast start", folder);
+    return;
+  }
+  for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
+    if (entry.path().filename() != "made_for") dlopen(entry.path().c_str(), RTLD_LAZY | RTLD_LOCAL);
   }
 }
 

@@ -3,12 +3,14 @@
 
 Debian's libtorch_cpu.so is linked to OpenCV and ffmpeg, which bring along some 220 libraries; not one of its symbols comes
 from them. The system's loader does not look for a library whose name is there already, so rondo opens the stand-ins first
-(cli/engine_loader.cpp): it starts sooner and takes less memory. The build calls
+(cli/engine_loader.cpp): it starts sooner and takes less memory. With -DRONDO_FAST_START=ON the build calls
 
     tools/stand_ins.py ENGINE FOLDER     ENGINE: librondo_engine.so; FOLDER: where they go, made anew
 
 A library is stood in for only if libtorch_cpu.so uses nothing of it (ldd -u) and no library that stays needs it. If the
 engine would then miss a symbol (ldd -r), or anything is in the way, there are none: all works as before, more slowly.
+FOLDER/made_for says which libtorch_cpu.so that was found with: its size in bytes, when it was changed (seconds since 1970), its
+path. With another rondo does without.
 """
 
 import os
@@ -45,6 +47,7 @@ def make(engine, folder):
         return
     for path in re.findall(r"^\s+(/\S+)$", output("ldd", "-u", torch), re.MULTILINE):
         stand_in(Path(path).name, folder)
+    facts = os.stat(torch)
     while True:  # until no library that stays needs one that does not
         standing = {path.name for path in folder.iterdir()}
         staying = {name: path for name, path in loaded_with(engine, folder).items() if name not in standing}
@@ -56,6 +59,8 @@ def make(engine, folder):
             (folder / name).unlink()
     if "undefined symbol" in output("ldd", "-r", engine, LD_LIBRARY_PATH=str(folder)):
         shutil.rmtree(folder)
+        return
+    (folder / "made_for").write_text(f"{facts.st_size} {int(facts.st_mtime)} {torch}\n")
 
 
 def main():

@@ -4,6 +4,7 @@
 #include <torch/version.h>
 
 #include <ATen/Version.h>
+#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -14,7 +15,8 @@
 #include "cli/verbs.h"
 #include "rondo/base/text.h"
 #include "rondo/base/version.h"
-#include "rondo/kernels/cpu_bf16.h"
+#include "rondo/kernels/amx.h"
+#include "rondo/kernels/cpu.h"
 #include "rondo/nn/torch.h"
 
 namespace rondo::cli {
@@ -60,13 +62,8 @@ Finding openblas_finding() {
   if (core == nullptr) return {"BLAS kernels", "unknown", ""};
   const std::string name = core();
   const bool old = name == "Prescott" || name == "Core2" || name == "Penryn";
-#if defined(__x86_64__)
-  const bool could_more = __builtin_cpu_supports("avx2") != 0;
-#else
-  const bool could_more = false;
-#endif
   return {"BLAS kernels", name,
-          old && could_more
+          old && kernels::cpu().avx2
               ? "OpenBLAS does not know this CPU and uses SSE3, five times slower: export "
                 "OPENBLAS_CORETYPE=HASWELL (or SKYLAKEX with AVX-512)"
               : ""};
@@ -74,17 +71,16 @@ Finding openblas_finding() {
 
 std::string instruction_sets() {
   std::string names;
-#if defined(__x86_64__)
+  const kernels::Cpu& cpu = kernels::cpu();
   const auto add = [&](bool has, const char* name) {
     if (has) names += names.empty() ? name : std::string(" ") + name;
   };
-  add(__builtin_cpu_supports("avx2") != 0, "AVX2");
-  add(__builtin_cpu_supports("fma") != 0, "FMA");
-  add(__builtin_cpu_supports("avx512f") != 0, "AVX-512");
-  add(__builtin_cpu_supports("avx512vnni") != 0, "AVX-512-VNNI");
-  add(__builtin_cpu_supports("avx512bf16") != 0, "AVX-512-BF16");
-  add(kernels::cpu_bf16().tiles, "AMX");
-#endif
+  add(cpu.avx2, "AVX2");
+  add(cpu.fma, "FMA");
+  add(cpu.avx512, "AVX-512");
+  add(cpu.avx512_vnni, "AVX-512-VNNI");
+  add(cpu.avx512_bf16, "AVX-512-BF16");
+  add(kernels::cpu_has_tiles(), "AMX");
   return names.empty() ? "none of AVX2, AVX-512" : names;
 }
 
@@ -106,7 +102,7 @@ std::string aten_capability() {
 }
 
 // Libraries in this process, by the files it has mapped, and how many of them are stand-ins for
-// what libtorch names but never calls (tools/stand_ins.py).
+// what libtorch names but never calls (tools/stand_ins.py), which only some builds have.
 Finding library_finding() {
   std::ifstream maps("/proc/self/maps");
   std::set<std::string> all;
@@ -117,9 +113,17 @@ Finding library_finding() {
     const bool fresh = all.insert(line.substr(slash)).second;
     if (fresh && line.find("/stand_ins/") != std::string::npos) ++stand_ins;
   }
-  const auto loaded = static_cast<int64_t>(all.size()) - stand_ins;
-  return {"libraries",
-          fmt::format("{} loaded, {} that are never called left out", loaded, stand_ins), ""};
+  const std::string loaded = fmt::format("{} loaded", static_cast<int64_t>(all.size()) - stand_ins);
+  if (stand_ins > 0) {
+    return {"libraries", fmt::format("{}, {} that are never called left out", loaded, stand_ins),
+            ""};
+  }
+  const auto program = std::filesystem::read_symlink("/proc/self/exe");
+  if (std::filesystem::exists(program.parent_path() / "stand_ins")) {
+    return {"libraries", loaded + ", stand-ins are for another libtorch and ignored",
+            "build again: starting would take a third less time"};
+  }
+  return {"libraries", loaded + " (no fast start: built without RONDO_FAST_START)", ""};
 }
 
 Finding thread_finding() {

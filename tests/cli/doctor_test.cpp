@@ -1,4 +1,8 @@
 // rondo doctor: it looks at everything and says what to do about what is slow.
+#include <sys/stat.h>
+
+#include <fstream>
+
 #include "tests/cli/process.h"
 
 namespace rondo::testing {
@@ -22,17 +26,48 @@ TEST(Doctor, NamesTheInstructionSetsThatMatter) {
   EXPECT_EQ(contains(text, " AMX\n"), contains(flags, " amx_bf16 ")) << text;
 }
 
-// OpenCV and ffmpeg, which Debian's libtorch is linked to but does not call, are not loaded.
-TEST(Doctor, LibrariesThatAreNeverCalledAreLeftOut) {
-  for (const auto& finding : rondo_ok({"doctor", "--json"}).json()) {
-    if (finding.at("what") != "libraries") continue;
-    const std::string text = finding.at("value");
-    const int loaded = std::stoi(text);
-    EXPECT_LT(loaded, 120) << text;  // 288 with all of them
-    EXPECT_GT(loaded, 20) << text;
-    return;
+// What it says of libraries, as "value" and "mend".
+nlohmann::json library_finding(const Result& doctor) {
+  for (const auto& finding : doctor.json()) {
+    if (finding.at("what") == "libraries") return finding;
   }
-  FAIL() << "no word about libraries";
+  throw std::runtime_error("no word about libraries");
+}
+
+// OpenCV and ffmpeg, which Debian's libtorch is linked to but does not call, are not loaded in
+// builds with RONDO_FAST_START.
+TEST(Doctor, LibrariesThatAreNeverCalledAreLeftOut) {
+  const std::string text = library_finding(rondo_ok({"doctor", "--json"})).at("value");
+  const int loaded = std::stoi(text);
+  EXPECT_GT(loaded, 20) << text;
+  if (contains(text, "RONDO_FAST_START")) return;
+  EXPECT_TRUE(contains(text, "left out")) << text;
+  EXPECT_LT(loaded, 120) << text;  // 288 with all of them
+}
+
+TEST(Doctor, StandInsForAnotherTorchAreIgnored) {
+  namespace fs = std::filesystem;
+  const TempDir folder;  // the program looks beside itself
+  fs::copy_file(RONDO_BINARY, folder.file("rondo"));
+  fs::create_symlink(fs::path(RONDO_BINARY).parent_path() / "librondo_engine.so",
+                     folder.file("librondo_engine.so"));
+  fs::create_directory(folder.file("stand_ins"));
+  const std::string torch = folder.file("torch");  // any file can be what they were made for
+  std::ofstream(torch) << "12345";
+  struct stat now = {};
+  ASSERT_EQ(stat(torch.c_str(), &now), 0);
+  const auto doctor = [&](int64_t bytes, int64_t changed) {
+    std::ofstream(folder.file("stand_ins/made_for")) << bytes << ' ' << changed << ' ' << torch;
+    return run_program(folder.file("rondo"), {"-v", "doctor", "--json"});
+  };
+  for (const Result& other : {doctor(6, now.st_mtime), doctor(5, now.st_mtime - 1)}) {
+    ASSERT_EQ(other.code, 0) << other.err;
+    EXPECT_TRUE(contains(other.err, "made for another libtorch, ignored")) << other.err;
+    EXPECT_TRUE(contains(library_finding(other).at("mend"), "build again")) << other.out;
+  }
+  const Result same = doctor(5, now.st_mtime);
+  ASSERT_EQ(same.code, 0) << same.err;
+  EXPECT_FALSE(contains(same.err, "another libtorch")) << same.err;
 }
 
 TEST(Doctor, JsonHoldsTheSame) {

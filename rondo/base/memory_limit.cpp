@@ -19,9 +19,9 @@ namespace {
 constexpr int64_t kMiB = int64_t{1} << 20;
 
 // What the engine takes, measured with Debian 12's libtorch and OpenBLAS (VmPeak less buffers and
-// stacks: 220 MiB), with room for small models and what is left to others (nn/allocator.cpp); under
-// ulimit -d only what can be written counts.
-constexpr int64_t kEngineAddresses = 384 * kMiB;
+// stacks: 428 MiB, of which RONDO_FAST_START saves half), with room for small models and what is
+// left to others (nn/allocator.cpp); under ulimit -d only what can be written counts.
+constexpr int64_t kEngineAddresses = 600 * kMiB;
 constexpr int64_t kEngineData = 192 * kMiB;
 // OpenBLAS's buffer of 128 MiB and a stack of 8 MiB. One more than threads: callers have their own.
 constexpr int64_t kPerThread = 136 * kMiB;

@@ -28,7 +28,6 @@ class CompiledTranslationModel {
   struct Workspace {
     StepWorkspace stack;
     nn::RowBuffer output, logits;  // [rows, D] and [rows, V] after step()
-    kernels::ThreadChoice threads;
   };
   // Reads tokens[i] into rows[i], all as far in their sentences. A row's numbers do not depend on
   // the others'.

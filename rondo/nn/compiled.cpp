@@ -13,8 +13,15 @@ void RowBuffer::resize(int64_t rows, int64_t width) {
   if (data_.size() < count) data_.resize(count);
 }
 
+int64_t CompiledLinear::column_step(int members) const {
+  if (int8 != nullptr) return kernels::kInt8Columns;
+  // Where there are enough of them, as many panels as packed_rows() takes at a time.
+  const bool many = w.panels() >= 2 * kernels::kPanelsTogether * members;
+  return many ? kernels::kPanelsTogether * kernels::kPanel : kernels::kPanel;
+}
+
 std::pair<int64_t, int64_t> CompiledLinear::columns(const kernels::Member& member) const {
-  const int64_t step = column_step();
+  const int64_t step = column_step(member.count);
   const auto [first, last] = member.share((w.out + step - 1) / step);
   return {first * step, std::min(last * step, w.out)};
 }
@@ -24,18 +31,19 @@ void CompiledLinear::forward(const Rows& x, const Rows& y, const kernels::Member
     thread_local kernels::Int8Rows rounded;  // used again by the next product
     kernels::prepare_input(x.count, w.in, rounded);
     kernels::quantize_input(x.data, x.stride, 0, x.count, w.in, rounded);
-    const auto [begin, end] =
+    const auto [first, last] =
         member.share((w.out + kernels::kInt8Columns - 1) / kernels::kInt8Columns);
-    return kernels::int8_product(rounded, *int8, bias, begin, end, y.data, y.stride);
+    return kernels::int8_product(rounded, *int8, bias, first, last, y.data, y.stride);
   }
-  const auto [first, last] = member.share(w.panels());
+  const auto [begin, end] = columns(member);
+  const int64_t first = begin / kernels::kPanel;
+  const int64_t last = (end + kernels::kPanel - 1) / kernels::kPanel;
   if (x.count > 1) {
     return kernels::packed_rows(w, {x.data, x.count, x.stride}, bias, first, last,
                                 {y.data, y.stride});
   }
   kernels::matvec(w, x.data, first, last, y.data);
   if (bias == nullptr) return;
-  const auto [begin, end] = columns(member);
   for (int64_t o = begin; o < end; ++o) y.data[o] += bias[o];
 }
 

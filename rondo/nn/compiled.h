@@ -42,8 +42,8 @@ struct CompiledLinear {
   const kernels::Int8Matrix* int8 = nullptr;  // in place of w's numbers: inputs are rounded too
 
   bool there() const { return w.out > 0; }
-  // Members' columns begin at multiples of this.
-  int64_t column_step() const { return int8 != nullptr ? kernels::kInt8Columns : kernels::kPanel; }
+  // Columns of each of so many members begin at multiples of this.
+  int64_t column_step(int members) const;
   // The member's columns [first, last).
   std::pair<int64_t, int64_t> columns(const kernels::Member& member) const;
   void forward(const Rows& x, const Rows& y, const kernels::Member& member) const;

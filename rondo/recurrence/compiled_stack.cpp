@@ -176,8 +176,9 @@ void CompiledStack::attend(const CompiledMixing& mixing, size_t number, Step& st
   const nn::Rows heads = step.shared.heads_.rows(n);
   const bool reads_states = mixing.state_query().there();
   // Where a member's columns are whole heads, it needs nothing that another computes.
-  const bool own_heads = maps.heads % step.member.count == 0 &&
-                         maps.heads / step.member.count * d % maps.query.column_step() == 0;
+  const bool own_heads =
+      maps.heads % step.member.count == 0 &&
+      maps.heads / step.member.count * d % maps.query.column_step(step.member.count) == 0;
   if (!own_heads) step.member.meet();
   const auto [first, last] = step.member.share(own_heads ? maps.heads : maps.heads * n);
   const int64_t per_head = own_heads ? n : 1;

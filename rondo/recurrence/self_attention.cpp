@@ -24,7 +24,7 @@ class TokenStore {
   // Room for a key and a value [width] each.
   float* take() {
     if (used_ == kTokens || chunks_.empty()) {
-      chunks_.push_back(std::make_unique<float[]>(static_cast<size_t>(2 * kTokens * width_)));
+      chunks_.emplace_back(new float[static_cast<size_t>(2 * kTokens * width_)]);  // not zeroed
       used_ = 0;
     }
     return chunks_.back().get() + 2 * width_ * used_++;

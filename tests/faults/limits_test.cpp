@@ -157,7 +157,7 @@ TEST(LimitsOfShell, TrainingWorksOrNamesTheLimit) {
 }
 
 TEST(LimitsOfShell, WithLessRoomFewerThreads) {
-  const Result result = under("ulimit -v 700000", {"info", "sret/t"});
+  const Result result = under("ulimit -v 920000", {"info", "sret/t"});
   EXPECT_EQ(result.code, 0) << result.err;
 }
 

@@ -176,15 +176,19 @@ void CompiledStack::attend(const CompiledMixing& mixing, size_t number, Step& st
   const nn::Rows heads = step.shared.heads_.rows(n);
   const bool reads_states = mixing.state_query().there();
   // Where a member's columns are whole heads, it needs nothing that another computes.
+  const std::pair<int64_t, int64_t> all_heads = {0, maps.heads};
   const bool own_heads =
       maps.heads % step.member.count == 0 &&
       maps.heads / step.member.count * d % maps.query.column_step(step.member.count) == 0;
   if (!own_heads) step.member.meet();
-  const auto [first, last] = step.member.share(own_heads ? maps.heads : maps.heads * n);
-  const int64_t per_head = own_heads ? n : 1;
-  for (int64_t piece = first * per_head; piece < last * per_head; ++piece) {
-    const int64_t h = piece / n;
-    const int64_t r = piece % n;
+  // Row by row: keys of all heads lie side by side where rows share them.
+  const auto [first_head, last_head] = own_heads ? step.member.share(maps.heads) : all_heads;
+  const int64_t heads_each = last_head - first_head;
+  const auto [first, last] =
+      own_heads ? std::pair(int64_t{0}, n * heads_each) : step.member.share(n * heads_each);
+  for (int64_t piece = first; piece < last; ++piece) {
+    const int64_t h = first_head + piece % heads_each;
+    const int64_t r = piece / heads_each;
     RowPast& past = *step.rows[static_cast<size_t>(r)];
     HeadStep one;
     one.head = h;
@@ -228,8 +232,8 @@ void CompiledStack::attend_memory(const CompiledLevel& level, Step& step) const 
   // Rows of a sentence follow each other, and read the same keys.
   const auto [first, last] = step.member.share(heads * step.count());
   for (int64_t piece = first; piece < last; ++piece) {
-    const int64_t h = piece / step.count();
-    const int64_t r = piece % step.count();
+    const int64_t h = piece % heads;
+    const int64_t r = piece / heads;
     const StateHeads& memory = step.rows[static_cast<size_t>(r)]->memories[level.memory]->heads;
     kernels::OneQuery query;
     query.q = q[r] + h * d;

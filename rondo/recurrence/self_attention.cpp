@@ -24,10 +24,10 @@ class TokenStore {
   // Room for a key and a value [width] each.
   float* take() {
     if (used_ == kTokens || chunks_.empty()) {
-      chunks_.emplace_back(new float[static_cast<size_t>(2 * kTokens * width_)]);  // not zeroed
+      chunks_.push_back(at::empty({2 * kTokens * width_}));  // in large pages, used again
       used_ = 0;
     }
-    return chunks_.back().get() + 2 * width_ * used_++;
+    return chunks_.back().data_ptr<float>() + 2 * width_ * used_++;
   }
   int64_t bytes() const {
     return static_cast<int64_t>(chunks_.size() * sizeof(float)) * 2 * kTokens * width_;
@@ -37,7 +37,7 @@ class TokenStore {
   static constexpr int64_t kTokens = 32;  // in a chunk
   int64_t width_;
   int64_t used_ = 0;
-  std::vector<std::unique_ptr<float[]>> chunks_;
+  std::vector<Tensor> chunks_;
 };
 
 // One row of a search at one level; copies share what they have read.

@@ -13,6 +13,7 @@
 #   <name>_fuzz    tests/fuzz/<name>_fuzz.cpp                     clang and RONDO_FUZZ only
 enable_testing()
 include(GoogleTest)
+find_program(RONDO_PYTHON python3)  # without: no fault run and no test of the package
 set(RONDO_TEST_ENVIRONMENT OMP_WAIT_POLICY=passive)
 set(RONDO_ENGINE_SHARDS 8)
 

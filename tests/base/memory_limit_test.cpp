@@ -62,14 +62,14 @@ TEST(MemoryLimit, KnowsTheShells) {
               ::testing::ExitedWithCode(3),
               "x: needs 200 MiB of memory, more than ulimit -d \\(100 MiB\\)");
   EXPECT_EXIT(limited(RLIMIT_AS, 300, [] { require_engine_room(1); }), ::testing::ExitedWithCode(1),
-              "ulimit -v: the limit is 300 MiB, but computing with 1 thread needs 656 MiB");
-  EXPECT_EXIT(limited(RLIMIT_AS, 960,
+              "ulimit -v: the limit is 300 MiB, but computing with 1 thread needs 872 MiB");
+  EXPECT_EXIT(limited(RLIMIT_AS, 1150,
                       [] {
                         if (threads_with_room(64) != 3) std::_Exit(9);
                         require_engine_room(3);
                         require_engine_room(4);
                       }),
-              ::testing::ExitedWithCode(1), "4 threads needs 1.04 GiB\n.*use fewer threads");
+              ::testing::ExitedWithCode(1), "4 threads needs 1.25 GiB\n.*use fewer threads");
 }
 #endif
 

@@ -5,8 +5,8 @@
 
 #include <vector>
 
-#include "rondo/kernels/gemm.h"
 #include "rondo/kernels/amx.h"
+#include "rondo/kernels/gemm.h"
 
 namespace rondo::kernels {
 

@@ -40,6 +40,7 @@ set(RONDO_THREAD_TESTS
 # model by one thread.
 set(RONDO_THREAD_TESTS_LEFT_OUT
     Zoo/SessionOf.*
+    TeamWork.WithoutRoomForThreadsItIsSmaller
     InstalledAllocator.*Grow
     InstalledAllocator.SurvivesForkWhileOthersAllocate
     CachingMemory.AnswersWithNothingWhenThereIsNoMore)

@@ -181,14 +181,14 @@ void CompiledStack::attend(const CompiledMixing& mixing, size_t number, Step& st
       maps.heads % step.member.count == 0 &&
       maps.heads / step.member.count * d % maps.query.column_step(step.member.count) == 0;
   if (!own_heads) step.member.meet();
-  // Row by row: keys of all heads lie side by side where rows share them.
+  // Head by head: rows of a sentence, which follow each other, share keys (measured).
   const auto [first_head, last_head] = own_heads ? step.member.share(maps.heads) : all_heads;
   const int64_t heads_each = last_head - first_head;
   const auto [first, last] =
       own_heads ? std::pair(int64_t{0}, n * heads_each) : step.member.share(n * heads_each);
   for (int64_t piece = first; piece < last; ++piece) {
-    const int64_t h = first_head + piece % heads_each;
-    const int64_t r = piece / heads_each;
+    const int64_t h = first_head + piece / n;
+    const int64_t r = piece % n;
     RowPast& past = *step.rows[static_cast<size_t>(r)];
     HeadStep one;
     one.head = h;
@@ -232,8 +232,8 @@ void CompiledStack::attend_memory(const CompiledLevel& level, Step& step) const 
   // Rows of a sentence follow each other, and read the same keys.
   const auto [first, last] = step.member.share(heads * step.count());
   for (int64_t piece = first; piece < last; ++piece) {
-    const int64_t h = piece % heads;
-    const int64_t r = piece / heads;
+    const int64_t h = piece / step.count();
+    const int64_t r = piece % step.count();
     const StateHeads& memory = step.rows[static_cast<size_t>(r)]->memories[level.memory]->heads;
     kernels::OneQuery query;
     query.q = q[r] + h * d;

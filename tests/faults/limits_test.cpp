@@ -13,9 +13,9 @@ namespace fs = std::filesystem;
 
 constexpr int64_t kMiB = int64_t{1} << 20;
 #ifdef NDEBUG
-constexpr double kSoon = 1.0;  // seconds
+constexpr double kSoon = 3.0;  // seconds; several times what is needed, for busy machines
 #else
-constexpr double kSoon = 4.0;
+constexpr double kSoon = 8.0;
 #endif
 
 // The command under limits of the shell ("ulimit -v 400000"); 124 if it has not ended after 30 s.
@@ -25,8 +25,8 @@ Result under(const std::string& limits, const Arguments& arguments) {
   return run_program("/bin/sh", {"-c", line});
 }
 
-// Refused as expect_refusal() has it, in less than a second of processor time (release builds) more
-// than `usual`, and with at most 64 MiB and the file's size more.
+// Refused as expect_refusal() has it, with at most kSoon of processor time, 64 MiB and the file's
+// size more than `usual`.
 void expect_cheap_refusal(const Result& result, const std::string& part, const Result& usual,
                           int64_t file_bytes) {
   expect_refusal(result, ExitCode::bad_input, part);
@@ -290,10 +290,10 @@ TEST(LimitsOfMappings, CacheCutShortWhileTraining) {
 
 // Four times the levels take about four times as long, not sixteen times.
 TEST(LimitsOfInfo, TimeIsLinearInLevels) {
-  // Processor time, the least of several runs.
-  const auto seconds = [](const std::string& scheme, int64_t levels, int runs) {
+  // Processor time, the least of three runs: other processes only ever add to it.
+  const auto seconds = [](const std::string& scheme, int64_t levels) {
     double least = 1e9;
-    for (int i = 0; i < runs; ++i) {
+    for (int i = 0; i < 3; ++i) {
       const Result result =
           rondo_ok({"info", "brt/slide-12l", "--set", "model.depth.scheme=" + scheme, "--set",
                     "model.depth.levels=" + std::to_string(levels)});
@@ -301,11 +301,11 @@ TEST(LimitsOfInfo, TimeIsLinearInLevels) {
     }
     return least;
   };
-  const double start = seconds("vanilla", 1, 2);
+  const double start = seconds("vanilla", 1);
   for (const char* scheme : {"vanilla", "ring"}) {
-    const double few = seconds(scheme, 1000, 2) - start;
-    const double many = seconds(scheme, 4000, 1) - start;
-    EXPECT_LT(many, 8 * few) << scheme;
+    const double few = seconds(scheme, 2500) - start;
+    const double many = seconds(scheme, 10000) - start;
+    EXPECT_LT(many, 10 * few) << scheme;
   }
 }
 

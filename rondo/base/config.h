@@ -130,6 +130,9 @@ class ConfigVisitor {
                   "a config field is int64_t, double, bool, std::string or a std::vector of them");
     visit(key, FieldRef(&value), help, constraint);
   }
+  // Files written before a key was renamed stay readable: `earlier` stands for `key`, the field
+  // described next.
+  virtual void renamed(std::string_view /*earlier*/, std::string_view /*key*/) {}
 
  protected:
   ConfigVisitor() = default;
@@ -150,12 +153,14 @@ class ConfigReader : public ConfigVisitor {
     describe(*this, sub);
     leave();
   }
+  void renamed(std::string_view earlier, std::string_view key) override;
   void finish() { leave(); }  // the unknown-key check of the outermost table
 
  private:
   struct Level;
   void visit(std::string_view key, FieldRef value, std::string_view help,
              const Constraint& constraint) override;
+  static const ConfigNode* renamed_child(const Level& level, std::string_view key);
   void enter(std::string_view key);
   void leave();
 

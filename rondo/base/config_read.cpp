@@ -2,6 +2,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <map>
 
 #include "rondo/base/config.h"
 #include "rondo/base/config_node.h"
@@ -131,12 +132,13 @@ bool contains(const std::vector<std::string>& names, const std::string& name) {
 }  // namespace
 
 struct ConfigReader::Level {
-  const ConfigNode* node;                // null: the table is absent and defaults stand
-  std::string path;                      // dotted, in the document
-  std::string relative;                  // dotted, from the outermost table
-  std::string key;                       // last part of path
-  std::vector<std::string> known;        // keys described so far
-  std::vector<std::string> suggestions;  // those, and the ones of sections below
+  const ConfigNode* node;                      // null: the table is absent and defaults stand
+  std::string path;                            // dotted, in the document
+  std::string relative;                        // dotted, from the outermost table
+  std::string key;                             // last part of path
+  std::vector<std::string> known;              // keys described so far
+  std::vector<std::string> suggestions;        // those, and the ones of sections below
+  std::map<std::string, std::string> earlier;  // names that keys had before
 };
 
 ConfigReader::ConfigReader(const ConfigTable& table, std::string_view prefix,
@@ -148,7 +150,7 @@ ConfigReader::ConfigReader(const ConfigTable& table, std::string_view prefix,
     throw Error(ExitCode::bad_input,
                 fmt::format("{}: expected a table, got {}", table.where(prefix), show_node(*node)));
   }
-  levels_.push_back({node, std::move(path), "", "", {}, {}});
+  levels_.push_back({node, std::move(path), "", "", {}, {}, {}});
 }
 
 ConfigReader::~ConfigReader() = default;
@@ -160,12 +162,32 @@ void ConfigReader::visit(std::string_view key, FieldRef value, std::string_view 
   level.known.emplace_back(key);
   level.suggestions.emplace_back(key);
   const ConfigNode* node = level.node == nullptr ? nullptr : level.node->child(key);
+  if (node == nullptr) node = renamed_child(level, key);
   if (node == nullptr) {
     return;
   }
   const FieldParser parser(table_.source_name_, constraint);
   const std::string dotted = join_key(level.path, key);
   std::visit([&](auto* field) { parser.parse(*node, dotted, *field); }, value);
+}
+
+void ConfigReader::renamed(std::string_view earlier, std::string_view key) {
+  Level& level = levels_.back();
+  level.earlier.emplace(key, earlier);
+  const ConfigNode* node = level.node == nullptr ? nullptr : level.node->child(earlier);
+  if (node == nullptr || level.node->child(key) == nullptr) return;
+  throw Error(
+      ExitCode::bad_input,
+      fmt::format("{}: given twice, as {} and by its earlier name {}",
+                  place_of(*node, table_.source_name_, join_key(level.path, key)), key, earlier),
+      fmt::format("keep {}", key));
+}
+
+// What stands under the name that `key` had before.
+const ConfigNode* ConfigReader::renamed_child(const Level& level, std::string_view key) {
+  const auto found = level.earlier.find(std::string(key));
+  if (level.node == nullptr || found == level.earlier.end()) return nullptr;
+  return level.node->child(found->second);
 }
 
 void ConfigReader::enter(std::string_view key) {
@@ -181,16 +203,17 @@ void ConfigReader::enter(std::string_view key) {
                             place_of(*node, table_.source_name_, path), show_node(*node)));
   }
   std::string relative = join_key(outer.relative, key);
-  levels_.push_back({node, std::move(path), std::move(relative), std::string(key), {}, {}});
+  levels_.push_back({node, std::move(path), std::move(relative), std::string(key), {}, {}, {}});
 }
 
 void ConfigReader::leave() {
   const Level level = std::move(levels_.back());
   levels_.pop_back();
   if (level.node != nullptr) {
+    std::vector<std::string> known = level.known;
+    for (const auto& [key, earlier] : level.earlier) known.push_back(earlier);
     for (const ConfigNode& child : level.node->children) {
-      if (!contains(level.known, child.key) &&
-          !contains(ignore_, join_key(level.relative, child.key))) {
+      if (!contains(known, child.key) && !contains(ignore_, join_key(level.relative, child.key))) {
         fail_unknown(table_.source_name_, child, join_key(level.path, child.key), level.known,
                      level.suggestions);
       }

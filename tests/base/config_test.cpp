@@ -48,6 +48,15 @@ void describe(V& v, ModelConfig& c) {
   v.field("name", c.name, "a name");
 }
 
+struct RenamedConfig {
+  int64_t shade = 1;
+};
+template <class V>
+void describe(V& v, RenamedConfig& c) {
+  v.renamed("tone", "shade");
+  v.field("shade", c.shade, "a shade", rondo::at_least(1));
+}
+
 bool operator==(const DepthConfig& a, const DepthConfig& b) {
   return a.scheme == b.scheme && a.levels == b.levels && a.loops == b.loops && a.groups == b.groups;
 }
@@ -153,6 +162,22 @@ TEST(ConfigTest, UnknownKeysComeWithTheKnownOnes) {
 
 TEST(ConfigTest, TheFirstUnknownKeyInTheFileIsNamed) {
   EXPECT_EQ(refusal("[model]\nzz = 1\nyy = 2\nxx = 3"), "lm.toml:2: model.zz: unknown key");
+}
+
+TEST(ConfigTest, EarlierNamesOfKeysStayReadable) {
+  config_test::RenamedConfig c;
+  const auto read = [&](const char* text) {
+    read_config(ConfigTable::from_string(text, "old.toml"), "", c);
+  };
+  read("tone = 3");
+  EXPECT_EQ(c.shade, 3);
+  EXPECT_EQ(dump_config(c, ""), "shade = 3\n");
+  EXPECT_EQ(error_of([&] { read("tone = 0"); }).message(),
+            "old.toml:1: shade: expected a whole number at least 1, got 0");
+  EXPECT_EQ(error_of([&] { read("tone = 3\nshade = 4"); }).message(),
+            "old.toml:1: shade: given twice, as shade and by its earlier name tone");
+  EXPECT_EQ(error_of([&] { read("tome = 3"); }).message(), "old.toml:1: tome: unknown key");
+  EXPECT_EQ(c.shade, 3);
 }
 
 TEST(ConfigTest, WrongTypesSayExpectedAndGot) {

@@ -39,26 +39,25 @@ void CompiledLanguageModel::step(const StepRows& rows, const std::vector<int64_t
                                  kernels::Team& team, Workspace& w) const {
   const at::NoGradGuard no_grad;
   const auto n = static_cast<int64_t>(rows.size());
-  const nn::Rows x = stack_.begin(rows, team.size(), w.stack);
-  for (int64_t r = 0; r < n; ++r) {
-    const float* from =
-        embedding_.data_ptr<float>() + tokens[static_cast<size_t>(r)] * stack_.width();
-    std::copy_n(from, stack_.width(), x[r]);
-  }
-  w.logits.resize(n, head_.w.out);
-  const float root = std::sqrt(static_cast<float>(head_.w.out));
-  const nn::Rows logits = w.logits.rows(n);
   w.threads.allow(team.size());
   const int members = w.threads.threads();
+  w.parts.begin(stack_, rows, members, [&](const StepParts::Part& part, const nn::Rows& x) {
+    for (int64_t r = 0; r < part.count(); ++r) {
+      const int64_t token = tokens[static_cast<size_t>(part.first + r)];
+      std::copy_n(embedding_.data_ptr<float>() + token * stack_.width(), stack_.width(), x[r]);
+    }
+  });
+  w.logits.resize(n, head_.w.out);
+  const float root = std::sqrt(static_cast<float>(head_.w.out));
   const auto before = std::chrono::steady_clock::now();
-  team.run(members, [&](int index) {
-    const kernels::Member member = {&team, index, members};
-    const nn::Rows y = stack_.forward(rows, w.stack, member);
-    const nn::Rows u = w.stack.spare(member, n);
+  w.parts.run(team, members, [&](StepParts::Part& part, const kernels::Member& member) {
+    const nn::Rows y = stack_.forward(part.rows, part.stack, member);
+    const nn::Rows u = part.stack.spare(member, part.count());
     norm_.forward(y, u);
+    const nn::Rows logits = part.of(w.logits.rows(n));
     head_.forward(u, logits, member);
     const auto [first, last] = head_.columns(member);
-    for (int64_t r = 0; r < n; ++r) {
+    for (int64_t r = 0; r < part.count(); ++r) {
       for (int64_t o = first; o < last; ++o) logits[r][o] /= root;
     }
   });

@@ -3,6 +3,7 @@
 // model's weights after this are not noticed.
 #pragma once
 
+#include "rondo/infer/step_parts.h"
 #include "rondo/model/language_model.h"
 
 namespace rondo {
@@ -25,7 +26,7 @@ class CompiledLanguageModel {
 
   // What a step needs besides weights: each caller has one.
   struct Workspace {
-    StepWorkspace stack;
+    StepParts parts;
     nn::RowBuffer logits;  // [rows, V] after step()
     kernels::ThreadChoice threads;
   };

@@ -58,22 +58,21 @@ void CompiledTranslationModel::step(const StepRows& rows, const std::vector<int6
   const Tensor embedded =
       copy_->embed_target(at::tensor(tokens, at::kLong).unsqueeze(1), rows.front()->tokens_seen)
           .to(at::kFloat)
-          .contiguous();  // [n, 1, D]
-  const nn::Rows x = decoder_.begin(rows, team.size(), w.stack);
-  for (int64_t r = 0; r < n; ++r) {
-    std::copy_n(embedded.data_ptr<float>() + r * width, width, x[r]);
-  }
+          .contiguous();            // [n, 1, D]
+  const int members = team.size();  // a search is too short to find out what is faster
+  w.parts.begin(decoder_, rows, members, [&](const StepParts::Part& part, const nn::Rows& x) {
+    for (int64_t r = 0; r < part.count(); ++r) {
+      std::copy_n(embedded.data_ptr<float>() + (part.first + r) * width, width, x[r]);
+    }
+  });
   w.output.resize(n, width);
   w.logits.resize(n, head_.w.out);
-  const nn::Rows output = w.output.rows(n);
-  const nn::Rows logits = w.logits.rows(n);
-  const int members = team.size();  // a search is too short to find out what is faster
-  team.run(members, [&](int index) {
-    const kernels::Member member = {&team, index, members};
-    const nn::Rows y = decoder_.forward(rows, w.stack, member);
-    head_.forward(y, logits, member);
-    if (index > 0) return;
-    for (int64_t r = 0; r < n; ++r) std::copy_n(y[r], width, output[r]);
+  w.parts.run(team, members, [&](StepParts::Part& part, const kernels::Member& member) {
+    const nn::Rows y = decoder_.forward(part.rows, part.stack, member);
+    head_.forward(y, part.of(w.logits.rows(n)), member);
+    if (member.index > 0) return;
+    const nn::Rows output = part.of(w.output.rows(n));
+    for (int64_t r = 0; r < part.count(); ++r) std::copy_n(y[r], width, output[r]);
   });
   decoder_.end(rows);
 }

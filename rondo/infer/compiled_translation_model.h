@@ -4,6 +4,7 @@
 // model itself stays as it is. Immutable, and shared by any number of threads.
 #pragma once
 
+#include "rondo/infer/step_parts.h"
 #include "rondo/model/encoder_decoder.h"
 
 namespace rondo {
@@ -26,7 +27,7 @@ class CompiledTranslationModel {
 
   // What a step needs besides weights: each search has one.
   struct Workspace {
-    StepWorkspace stack;
+    StepParts parts;
     nn::RowBuffer output, logits;  // [rows, D] and [rows, V] after step()
   };
   // Reads tokens[i] into rows[i], all as far in their sentences. A row's numbers do not depend on

@@ -57,7 +57,9 @@ struct Member {
   std::pair<int64_t, int64_t> share(int64_t items) const {
     return {items * index / count, items * (index + 1) / count};
   }
-  void meet() const { team->meet(); }
+  void meet() const {
+    if (count > 1) team->meet();
+  }
 };
 
 // How many threads are worth it, found by trying: a few steps with one, a few with all, now and

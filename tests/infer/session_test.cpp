@@ -178,6 +178,35 @@ TEST(Sessions, ARowDoesNotDependOnTheOthers) {
   }
 }
 
+// So many rows that every thread takes rows of its own.
+TEST(Sessions, ManyRowsAreSharedOutByRows) {
+  const Compiled m = recurrent_model();
+  constexpr int64_t kTexts = 7;
+  constexpr int64_t kRows = 40 * 3;
+  constexpr int64_t kSteps = 40;  // more than a trial with one thread and with all
+  std::vector<std::vector<int32_t>> texts;
+  std::vector<Tensor> alone;
+  for (int64_t i = 0; i < kTexts; ++i) {
+    texts.push_back(text_of(m, kSteps, static_cast<uint64_t>(i)));
+    std::vector<State> fresh(1);
+    alone.push_back(step_all(m, m.tokens(1, kSteps, static_cast<uint64_t>(i)), fresh)[0]);
+  }
+  Session session(m.compiled);
+  std::vector<Session::RowId> rows;
+  for (int64_t r = 0; r < kRows; ++r) rows.push_back(session.add());
+  for (int64_t t = 0; t < kSteps; ++t) {
+    std::vector<Session::Token> step;
+    for (size_t r = 0; r < rows.size(); ++r) {
+      step.push_back({rows[r], texts[r % kTexts][static_cast<size_t>(t)]});
+    }
+    session.step(step);
+    for (size_t r = 0; r < rows.size(); ++r) {
+      ASSERT_TRUE(at::equal(at::tensor(session.logits(rows[r])), alone[r % kTexts][t]))
+          << "row " << r << ", step " << t;
+    }
+  }
+}
+
 TEST(Sessions, AForkGoesItsOwnWay) {
   const Compiled m = recurrent_model();
   Session session(m.compiled);

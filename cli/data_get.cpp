@@ -24,7 +24,8 @@ std::vector<std::string> packaged_sets() {
 
 }  // namespace
 
-void run_data_get(const std::string& name) {
+void run_data_get(const DataGetOptions& options) {
+  const std::string& name = options.name;
   const DataSet set = find_data_set(name);
   if (set.package.empty()) {
     throw Error(ExitCode::usage, fmt::format("data set {}: no Debian package holds it", name),

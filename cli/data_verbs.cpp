@@ -6,55 +6,14 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "cli/usage.h"
+#include "cli/command_line.h"
 #include "cli/verbs.h"
-#include "rondo/base/memory_limit.h"
+#include "rondo/base/error.h"
 #include "rondo/base/text.h"
 #include "rondo/image/sources.h"
 
 namespace rondo::cli {
 namespace {
-
-constexpr const char* kSpecHelp =
-    "a folder of class folders, a .tar of one, CIFAR binaries or IDX files; the path may go on "
-    "with "
-    "a split (cifar10/train) and end in a part (#:-1000)";
-
-void add_check(CLI::App* data) {
-  auto options = std::make_shared<DataCheckOptions>();
-  CLI::App* verb = data->add_subcommand("check", "decode every image and list the broken ones");
-  verb->add_option("images", options->spec, kSpecHelp)->required();
-  verb->add_option("--threads", options->threads, "CPU threads; 0 = one per core")
-      ->check(whole_number(0, kMaxThreads));
-  verb->add_flag("--json", options->json, "print JSON");
-  verb->callback([options] { run_data_check(*options); });
-}
-
-void add_preview(CLI::App* data) {
-  auto options = std::make_shared<DataPreviewOptions>();
-  DataPreviewOptions& o = *options;
-  CLI::App* verb = data->add_subcommand(
-      "preview", "a contact sheet of images as the network will see them, augmented and mixed");
-  verb->add_option("config", o.config, "a recipe, a row of a table, or a TOML file")->required();
-  verb->add_flag("--mini", o.mini, "the small size of the recipe");
-  verb->add_option("--data", o.folders, "where a named data set is: NAME=DIR, or DIR alone")
-      ->take_all()
-      ->expected(1);
-  verb->add_option("-o,--output", o.output, "PNG file to write")->required();
-  verb->add_option("--set", o.set, "change a key, for example data.train=FOLDER")
-      ->take_all()
-      ->expected(1);
-  verb->add_option("--rows", o.rows, "rows of images; each is mixed as a batch of its own")
-      ->check(whole_number(1, 1000))
-      ->capture_default_str();
-  verb->add_option("--columns", o.columns, "images of a row")
-      ->check(whole_number(1, 1000))
-      ->capture_default_str();
-  verb->add_option("--split", o.split, "valid, test: as they are prepared for evaluation")
-      ->check(CLI::IsMember({"train", "valid", "test"}));
-  verb->add_flag("--original", o.original, "above each row the same images as they are stored");
-  verb->callback([options] { run_data_preview(*options); });
-}
 
 // How many images each class has.
 std::vector<int64_t> class_sizes(const ImageSet& images) {
@@ -107,15 +66,25 @@ void run_data_check(const DataCheckOptions& options) {
 
 void add_data_verbs(CLI::App& app) {
   CLI::App* verb =
-      app.add_subcommand("data", "look at data before training on them; get packaged ones");
+      add_verb(app, {"data", "look at data before training on them; get packaged ones", ""});
   verb->require_subcommand(1);
-  add_check(verb);
-  add_preview(verb);
-  auto name = std::make_shared<std::string>();
-  CLI::App* get = verb->add_subcommand("get", "install a data set that Debian packages");
-  get->add_option("name", *name, "as recipes/data.toml names it, for example fashion-mnist")
-      ->required();
-  get->callback([name] { run_data_get(*name); });
+  auto check = std::make_shared<DataCheckOptions>();
+  add_verb(
+      *verb,
+      {"check", "decode every image and list the broken ones", "rondo data check photos/train"},
+      check)
+      ->callback([check] { run_data_check(*check); });
+  auto preview = std::make_shared<DataPreviewOptions>();
+  add_verb(
+      *verb,
+      {"preview", "a contact sheet of images as the network will see them, augmented and mixed",
+       "rondo data preview experiment.toml --set data.train=photos/train -o sheet.png"},
+      preview)
+      ->callback([preview] { run_data_preview(*preview); });
+  auto get = std::make_shared<DataGetOptions>();
+  add_verb(*verb,
+           {"get", "install a data set that Debian packages", "rondo data get fashion-mnist"}, get)
+      ->callback([get] { run_data_get(*get); });
 }
 
 }  // namespace rondo::cli

@@ -2,6 +2,7 @@
 #include "cli/engine_loader.h"
 
 #include <dlfcn.h>
+#include <fmt/format.h>
 #include <malloc.h>
 #include <sys/stat.h>
 
@@ -10,14 +11,18 @@
 #include <filesystem>
 #include <fstream>
 
+#include "cli/engine_interface.h"
 #include "rondo/base/error.h"
 #include "rondo/base/log.h"
 #include "rondo/base/memory_limit.h"
 #include "rondo/base/own_files.h"
+#include "rondo/base/text.h"
 #include "rondo/kernels/cpu.h"
 
 namespace rondo::cli {
 namespace {
+
+constexpr const char* kEngineFile = "librondo_engine.so";
 
 // The newest OpenBLAS kernels that this processor can run; null: leave it to OpenBLAS.
 const char* openblas_core() {
@@ -89,7 +94,7 @@ void* load_engine() {
   keep_within_limits();
   prepare_environment();
   open_stand_ins();
-  const std::string path = module_path("librondo_engine.so");
+  const std::string path = module_path(kEngineFile);
   // Functions of the libraries behind it are looked up when they are called.
   void* engine = dlopen(path.c_str(), RTLD_LAZY | RTLD_GLOBAL);
   if (engine == nullptr) {
@@ -99,16 +104,46 @@ void* load_engine() {
   return engine;
 }
 
-}  // namespace
+// The functions of cli/engine_interface.h, in an engine of our version.
+struct Engine {
+  decltype(&rondo_engine_run) run;
+  decltype(&rondo_engine_error) error;
+};
 
-void* engine_symbol(const char* name) {
-  static void* engine = load_engine();
+template <class Function>
+Function* engine_function(void* engine, const char* name) {
   void* symbol = dlsym(engine, name);
   if (symbol == nullptr) {
-    throw Error(ExitCode::failure, std::string("the engine has no ") + name,
-                "librondo_engine.so is of another version than rondo: build both again");
+    throw Error(ExitCode::failure,
+                fmt::format("{}: has no function {}", module_path(kEngineFile), name),
+                "it is of another version than rondo: build both again");
   }
-  return symbol;
+  return reinterpret_cast<Function*>(symbol);
+}
+
+Engine open_engine() {
+  void* engine = load_engine();
+  const std::string found =
+      engine_function<decltype(rondo_engine_version)>(engine, "rondo_engine_version")();
+  const std::string expected = fmt::format("{}, interface {}", kVersion, kEngineInterface);
+  if (found != expected) {
+    throw Error(ExitCode::failure,
+                fmt::format("{}: expected an engine of version {}, got {}",
+                            module_path(kEngineFile), expected, printable(found)),
+                "build or install rondo and its engine together");
+  }
+  return {engine_function<decltype(rondo_engine_run)>(engine, "rondo_engine_run"),
+          engine_function<decltype(rondo_engine_error)>(engine, "rondo_engine_error")};
+}
+
+}  // namespace
+
+int run_engine_with(const std::string& verb, const std::string& options) {
+  static const Engine engine = open_engine();
+  const int code = engine.run(verb.c_str(), options.data(), options.size());
+  const std::string error = engine.error();
+  if (!error.empty()) throw Error(static_cast<ExitCode>(code), error);
+  return code;
 }
 
 }  // namespace rondo::cli

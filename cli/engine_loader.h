@@ -4,15 +4,17 @@
 
 #include <string>
 
+#include "cli/options.h"
+
 namespace rondo::cli {
 
-// Address of an exported function of the engine. Error{failure} if the engine cannot be loaded.
-void* engine_symbol(const char* name);
+// Runs a verb of the engine with encoded options. Returns the exit code of the command. Error if
+// the verb fails; Error{failure} if the engine cannot be loaded or is of another version.
+int run_engine_with(const std::string& verb, const std::string& options);
 
-// Runs engine function `name`, of type void(const Options&).
 template <class Options>
-void run_engine(const char* name, const Options& options) {
-  reinterpret_cast<void (*)(const Options&)>(engine_symbol(name))(options);
+int run_engine(const std::string& verb, const Options& options) {
+  return run_engine_with(verb, encode_options(options));
 }
 
 }  // namespace rondo::cli

@@ -5,6 +5,6 @@
 
 namespace rondo::cli {
 
-void add_image_verbs(CLI::App& app);
+void add_image_verbs(CLI::App& app, int& exit_code);
 
 }  // namespace rondo::cli

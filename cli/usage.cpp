@@ -3,9 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
-
-#include "rondo/base/memory_limit.h"
 #include "rondo/base/text.h"
 
 namespace rondo::cli {
@@ -71,37 +68,6 @@ Error unexpected(const Place& place, const std::string& word) {
 }
 
 }  // namespace
-
-CLI::Validator whole_number(int64_t low, int64_t high) {
-  const auto check = [low, high](std::string& text) -> std::string {
-    int64_t value = 0;
-    const char* end = text.data() + text.size();
-    const auto read = std::from_chars(text.data(), end, value);
-    if (read.ec == std::errc() && read.ptr == end && value >= low && value <= high) return {};
-    return fmt::format("expected a whole number from {} to {}, got '{}'", low, high,
-                       printable(text));
-  };
-  return CLI::Validator(check, "");
-}
-
-void add_kernels(CLI::App* verb, std::string& kernels) {
-  verb->add_option("--kernels", kernels,
-                   "fused: our own; reference: the plain operations they must agree with, slower")
-      ->check(CLI::IsMember({"fused", "reference"}))
-      ->capture_default_str();
-}
-
-void add_computing(CLI::App* verb, ComputeOptions& how) {
-  verb->add_option("--threads", how.threads, "CPU threads; 0 = one per core")
-      ->check(whole_number(0, kMaxThreads));
-  add_kernels(verb, how.kernels);
-}
-
-void add_loading(CLI::App* verb, LoadOptions& how) {
-  verb->add_flag_callback(
-      "--no-verify", [&how] { how.verify = false; },
-      "do not compare the checksums of model and state files with their contents");
-}
 
 Error usage_error(const CLI::App& app, const CLI::ParseError& error) {
   const Place place = innermost(app);

@@ -1,10 +1,13 @@
-// The verbs of the command: what each takes from the command line. A verb that needs torch is run
-// by librondo_engine.so, which exports one C function per verb; the program itself stays light.
+// The verbs of the command: the options that each takes, described in cli/describe_*.cpp. A verb
+// that needs torch is run by librondo_engine.so, which gets its options as text; the program itself
+// stays light.
 #pragma once
 
 #include <cstdint>
 #include <string>
 #include <vector>
+
+#include "rondo/tables/table_run.h"
 
 namespace rondo::cli {
 
@@ -70,8 +73,8 @@ struct TrainOptions {
   std::string cache;
   std::string kernels = "fused";
   bool dry_run = false;
-  bool json = false;         // of a dry run
-  int* exit_code = nullptr;  // where the engine leaves 128 + a signal that stopped it
+  bool json = false;  // of a dry run
+  bool show_config = false;
 };
 
 // How a translation model is decoded.
@@ -157,6 +160,10 @@ struct DataPreviewOptions {
   bool original = false;
 };
 
+struct DataGetOptions {
+  std::string name;
+};
+
 struct AverageOptions {
   std::vector<std::string> models;
   std::string output;
@@ -185,16 +192,26 @@ struct GenerateOptions {
   bool stats = false;
 };
 
-struct StateOptions {
-  std::string verb;  // read, info or fork
+struct StateReadOptions {
   std::string run;
   std::string document;
-  std::string state;
+  std::string state;  // what came before
   std::string output;
   std::string tokenizer;
   LoadOptions load;
   ComputeOptions compute;
+};
+
+struct StateInfoOptions {
+  std::string state;
+  LoadOptions load;
   bool json = false;
+};
+
+struct StateForkOptions {
+  std::string state;
+  std::string output;
+  LoadOptions load;
 };
 
 struct TokenizerOptions {
@@ -243,12 +260,20 @@ struct BenchOptions {
   bool json = false;
 };
 
-struct TableShowOptions {
-  std::string folder;
-  std::string format = "text";  // text, markdown, json or html
-  std::string output;           // of html
+struct TableRunVerb {
+  TableRunOptions run;
+  bool dry_run = false;
 };
 
+struct TableShowOptions {
+  std::string folder;
+  bool markdown = false;
+  bool json = false;
+  bool html = false;
+  std::string output;
+};
+
+// `recipes` and `table list`.
 struct RecipesOptions {
   bool json = false;
 };
@@ -258,6 +283,33 @@ struct ConfigOptions {
   std::string section = "model";
   bool json = false;
 };
+
+class OptionVisitor;  // cli/options.h
+void describe(OptionVisitor& v, ModelsOptions& o);
+void describe(OptionVisitor& v, InfoOptions& o);
+void describe(OptionVisitor& v, ForwardOptions& o);
+void describe(OptionVisitor& v, ImportOptions& o);
+void describe(OptionVisitor& v, TrainOptions& o);
+void describe(OptionVisitor& v, EvalOptions& o);
+void describe(OptionVisitor& v, CompareOptions& o);
+void describe(OptionVisitor& v, TranslateOptions& o);
+void describe(OptionVisitor& v, ClassifyOptions& o);
+void describe(OptionVisitor& v, DataCheckOptions& o);
+void describe(OptionVisitor& v, DataPreviewOptions& o);
+void describe(OptionVisitor& v, DataGetOptions& o);
+void describe(OptionVisitor& v, AverageOptions& o);
+void describe(OptionVisitor& v, GenerateOptions& o);
+void describe(OptionVisitor& v, StateReadOptions& o);
+void describe(OptionVisitor& v, StateInfoOptions& o);
+void describe(OptionVisitor& v, StateForkOptions& o);
+void describe(OptionVisitor& v, TokenizerOptions& o);
+void describe(OptionVisitor& v, ScoreOptions& o);
+void describe(OptionVisitor& v, DoctorOptions& o);
+void describe(OptionVisitor& v, BenchOptions& o);
+void describe(OptionVisitor& v, TableRunVerb& o);
+void describe(OptionVisitor& v, TableShowOptions& o);
+void describe(OptionVisitor& v, RecipesOptions& o);
+void describe(OptionVisitor& v, ConfigOptions& o);
 
 // Torch-free.
 void run_models(const ModelsOptions& options);
@@ -272,26 +324,9 @@ void run_tokenizer_train(const TokenizerOptions& options);
 void run_score(const ScoreOptions& options);
 void run_data_check(const DataCheckOptions& options);
 void run_data_preview(const DataPreviewOptions& options);
-void run_data_get(const std::string& name);
+void run_data_get(const DataGetOptions& options);
 void run_recipes(const RecipesOptions& options);
 void run_table_list(const RecipesOptions& options);
 void run_table_show(const TableShowOptions& options);
 
 }  // namespace rondo::cli
-
-// In the engine. Each throws what the verb throws.
-extern "C" {
-void rondo_engine_info(const rondo::cli::InfoOptions& options);
-void rondo_engine_forward(const rondo::cli::ForwardOptions& options);
-void rondo_engine_import(const rondo::cli::ImportOptions& options);
-void rondo_engine_doctor(const rondo::cli::DoctorOptions& options);
-void rondo_engine_train(const rondo::cli::TrainOptions& options);
-void rondo_engine_eval(const rondo::cli::EvalOptions& options);
-void rondo_engine_compare(const rondo::cli::CompareOptions& options);
-void rondo_engine_generate(const rondo::cli::GenerateOptions& options);
-void rondo_engine_state(const rondo::cli::StateOptions& options);
-void rondo_engine_translate(const rondo::cli::TranslateOptions& options);
-void rondo_engine_classify(const rondo::cli::ClassifyOptions& options);
-void rondo_engine_bench(const rondo::cli::BenchOptions& options);
-void rondo_engine_average(const rondo::cli::AverageOptions& options);
-}

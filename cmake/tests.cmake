@@ -3,6 +3,7 @@
 #   base_tests     tests/<folder of rondo_base>/*_test.cpp        no torch, one ctest entry per case
 #   cli_tests      tests/{cli,faults}/*_test.cpp                  no torch, runs the built program (RONDO_BINARY)
 #   faults_preload tests/faults/preload.cpp                       no torch, preloaded by some of cli_tests
+#   other_engine   tests/cli/other_engine.cpp                     no torch, an engine that the program must refuse
 #   faults_short   tests/faults/run                               Python: kills, mutated files and full disks, in short
 #   engine_tests   tests/<other folder>/*_test.cpp                torch, tests/support/*.cpp compiled in; as shards,
 #                                                                 for starting a process with torch costs half a second
@@ -93,9 +94,12 @@ function(rondo_add_cli_tests)
       target_compile_options(faults_preload PRIVATE -fopenmp)
       target_link_options(faults_preload PRIVATE -fopenmp)
     endif()
+    add_library(other_engine MODULE tests/cli/other_engine.cpp)
+    rondo_own_code(other_engine)
     target_compile_definitions(cli_tests PRIVATE RONDO_BINARY="$<TARGET_FILE:rondo>"
-                                                 RONDO_FAULTS_PRELOAD="$<TARGET_FILE:faults_preload>")
-    add_dependencies(cli_tests rondo faults_preload ${RONDO_EXAMPLE_TARGETS})  # examples are run by tests too
+                                                 RONDO_FAULTS_PRELOAD="$<TARGET_FILE:faults_preload>"
+                                                 RONDO_OTHER_ENGINE="$<TARGET_FILE:other_engine>")
+    add_dependencies(cli_tests rondo faults_preload other_engine ${RONDO_EXAMPLE_TARGETS})  # examples are run by tests too
     rondo_discover_tests(cli_tests SLOW ${RONDO_SLOW_CASES})
     if(RONDO_PYTHON)
       add_test(NAME faults_short COMMAND ${RONDO_PYTHON} ${PROJECT_SOURCE_DIR}/tests/faults/run --binary $<TARGET_FILE:rondo>)

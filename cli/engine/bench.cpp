@@ -3,8 +3,8 @@
 
 #include "cli/engine/bench_data.h"
 #include "cli/engine/bench_report.h"
+#include "cli/engine/engine_verbs.h"
 #include "cli/engine/session.h"
-#include "cli/verbs.h"
 #include "rondo/nn/torch.h"
 
 namespace rondo::cli {
@@ -50,44 +50,44 @@ rondo::BenchOptions bench_settings(const BenchOptions& options, std::string& not
 }
 
 }  // namespace
-}  // namespace rondo::cli
 
-void rondo_engine_bench(const rondo::cli::BenchOptions& options) {
-  using namespace rondo;
-  if (options.list) return cli::list_cases(options.json);
-  if (!options.data.empty()) return cli::bench_data(options);
+void run_bench(const BenchOptions& options) {
+  if (options.list) return list_cases(options.json);
+  if (!options.data.empty()) return bench_data(options);
   if (!options.memory_of.empty()) {
-    cli::start_engine(options.compute);
+    start_engine(options.compute);
     return fmt::print("{}\n", bench_memory_of(options.memory_of));
   }
-  const std::vector<BenchCase> cases = cli::chosen_cases(options);  // complains before it measures
+  const std::vector<BenchCase> cases = chosen_cases(options);  // complains before it measures
   const MachineDescription machine = describe_machine();
-  cli::start_engine(options.compute);
+  start_engine(options.compute);
   const int64_t threads = at::get_num_threads();
   if (options.processor_time) use_processor_time(threads);
   std::string note;
-  const rondo::BenchOptions settings = cli::bench_settings(options, note);
-  const cli::MachineLimits limits = cli::measure_limits();
+  const rondo::BenchOptions settings = bench_settings(options, note);
+  const MachineLimits limits = measure_limits();
   nlohmann::json results = nlohmann::json::array();
-  if (options.processor_time) note += (note.empty() ? "" : "; ") + std::string(cli::kProcessorNote);
+  if (options.processor_time) note += (note.empty() ? "" : "; ") + std::string(kProcessorNote);
   if (!options.json) {
-    fmt::print("{}{}", cli::describe(machine, threads), cli::describe(limits));
+    fmt::print("{}{}", describe(machine, threads), describe(limits));
     if (!note.empty()) fmt::print("{}\n", note);
     std::fflush(stdout);
   }
   for (const BenchCase& c : cases) {
     const BenchResult result = c.run(settings);
     if (options.json) {
-      results.push_back(cli::to_json(result));
+      results.push_back(to_json(result));
     } else {
-      fmt::print("{}", cli::describe(c, result));
+      fmt::print("{}", describe(c, result));
       std::fflush(stdout);
     }
   }
   if (!options.json) return;
-  const nlohmann::json whole = {{"machine", cli::to_json(machine, threads)},
-                                {"limits", cli::to_json(limits)},
+  const nlohmann::json whole = {{"machine", to_json(machine, threads)},
+                                {"limits", to_json(limits)},
                                 {"cases", results},
                                 {"note", note}};
   fmt::print("{}\n", whole.dump(2));
 }
+
+}  // namespace rondo::cli

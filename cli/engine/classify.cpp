@@ -7,9 +7,9 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "cli/engine/engine_verbs.h"
 #include "cli/engine/lines.h"
 #include "cli/engine/session.h"
-#include "cli/verbs.h"
 #include "rondo/base/error.h"
 #include "rondo/base/log.h"
 #include "rondo/base/progress.h"
@@ -184,11 +184,11 @@ class ClassifyRun {
 };
 
 }  // namespace
-}  // namespace rondo::cli
 
-void rondo_engine_classify(const rondo::cli::ClassifyOptions& options) {
-  using namespace rondo::cli;
+void run_classify(const ClassifyOptions& options) {
   ImagePaths paths(options);  // first: what is wrong with a path needs no network
   start_engine(options.compute);
   ClassifyRun(options, std::move(paths)).run();
 }
+
+}  // namespace rondo::cli

@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "cli/engine/engine_verbs.h"
 #include "cli/engine/eval_tasks.h"
 #include "cli/engine/session.h"
 #include "rondo/config/trained_files.h"
@@ -38,11 +39,8 @@ void print_comparison(const std::string& metric, const Comparison& c) {
 }
 
 }  // namespace
-}  // namespace rondo::cli
 
-void rondo_engine_compare(const rondo::cli::CompareOptions& options) {
-  using namespace rondo;
-  using namespace rondo::cli;
+void run_compare(const CompareOptions& options) {
   start_engine(options.eval.compute);
   const TestItems a = items_of(options.eval.run, options.eval);
   EvalOptions same = options.eval;
@@ -66,3 +64,5 @@ void rondo_engine_compare(const rondo::cli::CompareOptions& options) {
       "", "a", "b", "a - b", a.items.size());
   for (const auto& [metric, comparison] : all) print_comparison(metric, comparison);
 }
+
+}  // namespace rondo::cli

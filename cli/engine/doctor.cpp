@@ -11,8 +11,8 @@
 #include <sstream>
 #include <thread>
 
+#include "cli/engine/engine_verbs.h"
 #include "cli/engine/session.h"
-#include "cli/verbs.h"
 #include "rondo/base/text.h"
 #include "rondo/base/version.h"
 #include "rondo/kernels/amx.h"
@@ -166,13 +166,11 @@ std::vector<Finding> examine() {
 }
 
 }  // namespace
-}  // namespace rondo::cli
 
-void rondo_engine_doctor(const rondo::cli::DoctorOptions& options) {
-  using namespace rondo;
-  cli::start_engine();
+void run_doctor(const DoctorOptions& options) {
+  start_engine();
   at::matmul(at::ones({8, 8}), at::ones({8, 8}));  // so that the BLAS is loaded
-  const std::vector<cli::Finding> findings = cli::examine();
+  const std::vector<Finding> findings = examine();
   if (options.json) {
     nlohmann::json out = nlohmann::json::array();
     for (const auto& f : findings) {
@@ -189,3 +187,5 @@ void rondo_engine_doctor(const rondo::cli::DoctorOptions& options) {
   }
   fmt::print("{}\n", problems == 0 ? "nothing to mend" : fmt::format("{} to mend", problems));
 }
+
+}  // namespace rondo::cli

@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "cli/engine/engine_verbs.h"
 #include "cli/engine/eval_tasks.h"
 #include "cli/engine/session.h"
 #include "rondo/base/error.h"
@@ -44,10 +45,7 @@ std::string interval_text(const std::string& metric, const TestItems& items) {
   return fmt::format("  (95 %: {:.{}f} to {:.{}f})", interval.low, digits, interval.high, digits);
 }
 
-}  // namespace rondo::cli
-
-void rondo_engine_eval(const rondo::cli::EvalOptions& options) {
-  using namespace rondo::cli;
+void run_eval(const EvalOptions& options) {
   start_engine(options.compute);
   const std::string task = rondo::find_trained(options.run).model.task();
   const rondo::TestItems items = task == "image"         ? evaluate_images(options)
@@ -55,3 +53,5 @@ void rondo_engine_eval(const rondo::cli::EvalOptions& options) {
                                                          : evaluate_language(options);
   if (!options.items.empty() && !options.agreement) items.save(options.items);
 }
+
+}  // namespace rondo::cli

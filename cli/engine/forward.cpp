@@ -1,8 +1,8 @@
 // rondo forward: named tensors in, named tensors out.
 #include <fmt/format.h>
 
+#include "cli/engine/engine_verbs.h"
 #include "cli/engine/session.h"
-#include "cli/verbs.h"
 #include "rondo/base/error.h"
 #include "rondo/base/text.h"
 #include "rondo/model/language_model.h"
@@ -71,13 +71,11 @@ void add_training_outputs(const ForwardOptions& options, const Network& network,
 }
 
 }  // namespace
-}  // namespace rondo::cli
 
-void rondo_engine_forward(const rondo::cli::ForwardOptions& options) {
-  using namespace rondo;
-  cli::start_engine(options.compute);
+void run_forward(const ForwardOptions& options) {
+  start_engine(options.compute);
   const ResolvedModel model = resolve_model(options.model, options.set);
-  const std::shared_ptr<Network> network = cli::network_for(options, model);
+  const std::shared_ptr<Network> network = network_for(options, model);
   const NamedTensors inputs = load_tensors(options.inputs);
   at::manual_seed(options.seed);
 
@@ -93,24 +91,26 @@ void rondo_engine_forward(const rondo::cli::ForwardOptions& options) {
   State state;
   if (!options.state_in.empty()) {
     state = dynamic_cast<const LanguageModel&>(*network)
-                .load_state(options.state_in, name, /*rows=*/0, cli::verify_as(options.load))
+                .load_state(options.state_in, name, /*rows=*/0, verify_as(options.load))
                 .without("logits")
                 .without(RecentTokens::kName);
   }
 
   const bool labelled = inputs.count("labels") != 0;
   const at::AutoGradMode with_graph(labelled && (options.train || options.gradients));
-  cli::Capture capture(options.probes);
+  Capture capture(options.probes);
   NamedTensors outputs =
       network->forward(inputs, state, options.probes.empty() ? Scope() : Scope(&capture));
   capture.require_matches();
   if (labelled) {
     const Tensor loss = network->loss(inputs, outputs);
     outputs["loss"] = loss;
-    cli::add_training_outputs(options, *network, loss, outputs);
+    add_training_outputs(options, *network, loss, outputs);
   }
   for (const auto& [key, tensor] : capture.kept()) outputs[key] = tensor;
   for (const auto& [key, tensor] : state.tensors()) outputs["state." + key] = tensor;
   save_tensors(options.outputs, outputs);
   if (!options.state_out.empty()) state.save(options.state_out, name);
 }
+
+}  // namespace rondo::cli

@@ -5,8 +5,8 @@
 #include <chrono>
 #include <fstream>
 
+#include "cli/engine/engine_verbs.h"
 #include "cli/engine/session.h"
-#include "cli/verbs.h"
 #include "rondo/base/error.h"
 #include "rondo/base/text.h"
 #include "rondo/infer/generator.h"
@@ -94,13 +94,11 @@ void print_pace(const Pace& pace) {
 }
 
 }  // namespace
-}  // namespace rondo::cli
 
-void rondo_engine_generate(const rondo::cli::GenerateOptions& options) {
-  using namespace rondo;
-  cli::start_engine(options.compute);
-  const std::string prompt = cli::prompt_of(options);
-  const Verify verify = cli::verify_as(options.load);
+void run_generate(const GenerateOptions& options) {
+  start_engine(options.compute);
+  const std::string prompt = prompt_of(options);
+  const Verify verify = verify_as(options.load);
   const TrainedLanguageModel trained = load_language_model(options.run, options.tokenizer, verify);
   const std::vector<int32_t> tokens = trained.tokenizer->encode(prompt);
   const auto started = std::chrono::steady_clock::now();
@@ -109,18 +107,20 @@ void rondo_engine_generate(const rondo::cli::GenerateOptions& options) {
     state = trained.model->load_state(options.state_in, trained.fingerprint(), 1, verify);
   }
   Generator writer(
-      std::make_shared<CompiledLanguageModel>(trained.model, cli::packed_format(options.weights)),
+      std::make_shared<CompiledLanguageModel>(trained.model, packed_format(options.weights)),
       state);
   writer.read(tokens);
   const std::chrono::duration<double> ready = std::chrono::steady_clock::now() - started;
-  Sampler sampler(cli::sampler_options(options));
+  Sampler sampler(sampler_options(options));
   for (const int64_t token : writer.recent()) sampler.remember(token);
   const int64_t window = trained.model->config().time.window;
-  const cli::Pace pace = cli::write_tokens(options, window, writer, sampler, trained.tokenizer);
+  const Pace pace = write_tokens(options, window, writer, sampler, trained.tokenizer);
   if (!options.state_out.empty()) writer.state().save(options.state_out, trained.fingerprint());
   if (options.stats) {
     fmt::print(stderr, "\nready in {:.3f} ms: {}{} tokens of prompt read\n", ready.count() * 1e3,
                options.state_in.empty() ? "" : "state restored, ", tokens.size());
-    cli::print_pace(pace);
+    print_pace(pace);
   }
 }
+
+}  // namespace rondo::cli

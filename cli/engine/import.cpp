@@ -3,14 +3,15 @@
 
 #include <fmt/format.h>
 
+#include "cli/engine/engine_verbs.h"
 #include "cli/engine/session.h"
-#include "cli/verbs.h"
 #include "rondo/base/text.h"
 #include "rondo/infer/classifier.h"
 
-void rondo_engine_import(const rondo::cli::ImportOptions& options) {
-  using namespace rondo;
-  cli::start_engine();
+namespace rondo::cli {
+
+void run_import(const ImportOptions& options) {
+  start_engine();
   const ResolvedModel model = resolve_model(options.config, options.set);
   std::map<std::string, std::string> metadata;
   if (!options.classes.empty()) {
@@ -26,3 +27,5 @@ void rondo_engine_import(const rondo::cli::ImportOptions& options) {
              with_commas(static_cast<int64_t>(file.entries().size())), options.file,
              options.program);
 }
+
+}  // namespace rondo::cli

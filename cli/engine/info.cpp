@@ -3,8 +3,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "cli/engine/engine_verbs.h"
 #include "cli/engine/session.h"
-#include "cli/verbs.h"
 #include "rondo/base/error.h"
 #include "rondo/base/text.h"
 #include "rondo/config/zoo.h"
@@ -125,11 +125,9 @@ void print_table(const Report& report) {
 }
 
 }  // namespace
-}  // namespace rondo::cli
 
-void rondo_engine_info(const rondo::cli::InfoOptions& options) {
-  using namespace rondo;
-  cli::start_engine();
+void run_info(const InfoOptions& options) {
+  start_engine();
   ResolvedModel model = resolve_model(options.model, options.set);
   apply_sizes(model.config, {options.image, options.classes, options.vocabulary});
   if (options.tokens != 0 && std::string(model.config.task()) == "image") {
@@ -141,13 +139,15 @@ void rondo_engine_info(const rondo::cli::InfoOptions& options) {
     throw Error(ExitCode::usage, "--count authors does not apply to a model of kind language-model",
                 "it is the rule of a paper on translation and images");
   }
-  cli::Report report;
+  Report report;
   report.name = model.name;
   report.cost = measure_cost(model.config, options.tokens);
   report.rule = count_rule(options.count);
   report.rule_name = options.count;
-  report.entry = cli::zoo_entry(options.model);
+  report.entry = zoo_entry(options.model);
   report.changed = report.entry != nullptr &&
                    dump_model_config(model.config) != dump_model_config(report.entry->config());
-  options.json ? cli::print_json(report) : cli::print_table(report);
+  options.json ? print_json(report) : print_table(report);
 }
+
+}  // namespace rondo::cli

@@ -5,16 +5,16 @@
 
 #include <nlohmann/json.hpp>
 
+#include "cli/engine/engine_verbs.h"
 #include "cli/engine/session.h"
-#include "cli/verbs.h"
 #include "rondo/base/text.h"
 #include "rondo/infer/generator.h"
 #include "rondo/infer/load.h"
 
 namespace rondo::cli {
-namespace {
 
-void read_state(const StateOptions& options) {
+void run_state_read(const StateReadOptions& options) {
+  start_engine(options.compute);
   const Verify verify = verify_as(options.load);
   const TrainedLanguageModel trained = load_language_model(options.run, options.tokenizer, verify);
   State before;
@@ -30,7 +30,8 @@ void read_state(const StateOptions& options) {
              human_bytes(after.bytes()));
 }
 
-void tell_state(const StateOptions& options) {
+void run_state_info(const StateInfoOptions& options) {
+  start_engine();
   std::string owner;
   const State state = State::load_any(options.state, owner, verify_as(options.load));
   const Tensor position = state.get("position");
@@ -53,18 +54,11 @@ void tell_state(const StateOptions& options) {
   }
 }
 
-void fork_state(const StateOptions& options) {
+void run_state_fork(const StateForkOptions& options) {
+  start_engine();
   std::string owner;
   State::load_any(options.state, owner, verify_as(options.load)).save(options.output, owner);
   fmt::print("{}\n", options.output);
 }
 
-}  // namespace
 }  // namespace rondo::cli
-
-void rondo_engine_state(const rondo::cli::StateOptions& options) {
-  rondo::cli::start_engine(options.compute);
-  if (options.verb == "read") return rondo::cli::read_state(options);
-  if (options.verb == "info") return rondo::cli::tell_state(options);
-  rondo::cli::fork_state(options);
-}

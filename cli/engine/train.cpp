@@ -3,9 +3,9 @@
 
 #include <nlohmann/json.hpp>
 
+#include "cli/engine/engine_verbs.h"
 #include "cli/engine/run_record.h"
 #include "cli/engine/session.h"
-#include "cli/verbs.h"
 #include "rondo/base/error.h"
 #include "rondo/base/limits.h"
 #include "rondo/base/log.h"
@@ -108,24 +108,27 @@ void say_dry_run(const RunConfig& config, Task& task, bool json) {
 }
 
 }  // namespace
-}  // namespace rondo::cli
 
-void rondo_engine_train(const rondo::cli::TrainOptions& options) {
-  using namespace rondo;
-  const RunConfig config = cli::experiment(options);
+int run_train(const TrainOptions& options) {
+  const RunConfig config = experiment(options);
   check_threads(config.train.threads, "train.threads");
   check_threads(config.images.threads, "data.threads");
-  cli::start_engine({config.train.threads, options.kernels});
-  const std::string cache = cli::cache_folder(options.cache);
-  const RunConfig ready = cli::with_tokenizers(config, cache);
+  start_engine({config.train.threads, options.kernels});
+  const std::string cache = cache_folder(options.cache);
+  const RunConfig ready = with_tokenizers(config, cache);
   // First the task: what is wrong with data or model leaves no folder behind.
-  const auto task = cli::make_task(ready, cache);
-  if (options.dry_run) return cli::say_dry_run(ready, *task, options.json);
-  cli::check_tensors(*task);
+  const auto task = make_task(ready, cache);
+  if (options.dry_run) {
+    say_dry_run(ready, *task, options.json);
+    return 0;
+  }
+  check_tensors(*task);
   RunFolder folder(options.run.empty() ? "runs/" + experiment_stem(options.config) : options.run,
                    config);
-  *options.exit_code = train(*task, config, folder, [&](const std::string& run) {
-    cli::write_run_record(run, config, *task);
-  });
-  if (*options.exit_code == 0) fmt::print("{}\n", folder.path());
+  const int exit_code = train(
+      *task, config, folder, [&](const std::string& run) { write_run_record(run, config, *task); });
+  if (exit_code == 0) fmt::print("{}\n", folder.path());
+  return exit_code;
 }
+
+}  // namespace rondo::cli

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/engine/decoding.h"
+#include "cli/engine/engine_verbs.h"
 #include "cli/engine/lines.h"
 #include "cli/engine/session.h"
 #include "rondo/base/error.h"
@@ -72,16 +73,13 @@ nn::WeightFormat weight_format(const DecodingOptions& decoding) {
   return decoding.weights == "int8" ? nn::WeightFormat::int8 : nn::WeightFormat::fp32;
 }
 
-}  // namespace rondo::cli
-
-void rondo_engine_translate(const rondo::cli::TranslateOptions& options) {
-  using namespace rondo;
-  cli::start_engine(options.compute);
+void run_translate(const TranslateOptions& options) {
+  start_engine(options.compute);
   const TrainedTranslator trained =
-      load_translation_model(options.run, options.tokenizer, cli::verify_as(options.load));
-  const Translator translator(cli::compile(*trained.model, options.decoding), trained.tokenizers,
-                              cli::translator_options(options.decoding, options.n_best));
-  cli::LineReader reader(options.input);
+      load_translation_model(options.run, options.tokenizer, verify_as(options.load));
+  const Translator translator(compile(*trained.model, options.decoding), trained.tokenizers,
+                              translator_options(options.decoding, options.n_best));
+  LineReader reader(options.input);
   Progress progress("translate", reader.total());
   int64_t done = 0;
   int64_t cut = 0;
@@ -89,10 +87,10 @@ void rondo_engine_translate(const rondo::cli::TranslateOptions& options) {
        lines = reader.take(static_cast<size_t>(options.buffer))) {
     const std::vector<Translation> translations = translator.translate(lines);
     for (size_t i = 0; i < lines.size(); ++i) {
-      cli::print_translation(options, done++, lines[i], translations[i]);
+      print_translation(options, done++, lines[i], translations[i]);
       if (translations[i].cut) ++cut;
     }
-    cli::flush_or_fail();
+    flush_or_fail();
     progress.update(done);
   }
   progress.finish();
@@ -101,3 +99,5 @@ void rondo_engine_translate(const rondo::cli::TranslateOptions& options) {
              std::max(cut, reader.overlong()), TranslatorOptions().max_source_tokens);
   }
 }
+
+}  // namespace rondo::cli

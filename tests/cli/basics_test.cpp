@@ -53,6 +53,26 @@ TEST(Command, EveryVerbExplainsItself) {
   }
 }
 
+TEST(Command, HelpShowsDefaultsAndAnExample) {
+  const std::string help = rondo_ok({"generate", "--help"}).out;
+  EXPECT_TRUE(contains(help, "--temperature FLOAT:FLOAT in [0 - 100]=1\n")) << help;
+  EXPECT_TRUE(contains(help, "-n,--tokens INT=256 ")) << help;
+  EXPECT_TRUE(contains(help, "--weights TEXT:{fp32,bf16,int8}=fp32\n")) << help;
+  EXPECT_TRUE(contains(help, "Example: rondo generate ")) << help;
+  // A value below the range stands for "not given": it is no default.
+  EXPECT_TRUE(contains(rondo_ok({"info", "--help"}).out, "--image INT  "));
+  for (const std::string& verb : verbs_of({})) {
+    const Arguments inner = verbs_of({verb});
+    if (inner.empty()) {
+      EXPECT_TRUE(contains(rondo_ok({verb, "--help"}).out, "Example: rondo " + verb)) << verb;
+    }
+    for (const std::string& name : inner) {
+      const std::string text = rondo_ok({verb, name, "--help"}).out;
+      EXPECT_TRUE(contains(text, "Example: rondo " + verb + " " + name)) << text;
+    }
+  }
+}
+
 TEST(Command, NeedsAVerb) {
   expect_refusal(rondo({}), ExitCode::usage, "the verbs are models, info");
 }
@@ -96,8 +116,8 @@ TEST(Command, DoesNotLinkTorch) {
   }
 }
 
-TEST(Command, WorksWithoutItsEngineAsFarAsItGoes) {
-  const TempDir folder;
+// A copy of the program in `folder`, without its engine.
+std::string lonely_program(const TempDir& folder) {
   const std::string lonely = folder.file("rondo");
   std::filesystem::copy_file(RONDO_BINARY, lonely);
   for (const auto& entry :
@@ -107,10 +127,29 @@ TEST(Command, WorksWithoutItsEngineAsFarAsItGoes) {
       std::filesystem::copy_file(entry.path(), folder.file(name));
     }
   }
+  return lonely;
+}
+
+TEST(Command, WorksWithoutItsEngineAsFarAsItGoes) {
+  const TempDir folder;
+  const std::string lonely = lonely_program(folder);
   EXPECT_EQ(run_program(lonely, {"models"}).code, 0);
   EXPECT_EQ(run_program(lonely, {"info", "sret/t", "--toml"}).code, 0);
   expect_refusal(run_program(lonely, {"info", "sret/t"}), ExitCode::failure,
                  "cannot load the engine");
+}
+
+TEST(Command, RefusesAnEngineOfAnotherVersion) {
+  const TempDir folder;
+  const std::string lonely = lonely_program(folder);
+  std::filesystem::copy_file(RONDO_OTHER_ENGINE, folder.file("librondo_engine.so"));
+  expect_refusal(run_program(lonely, {"info", "sret/t"}), ExitCode::failure,
+                 std::string("librondo_engine.so: expected an engine of version ") + kVersion +
+                     ", interface 1, got 0.0.1, interface 0\n  build or install rondo");
+  std::filesystem::remove(folder.file("librondo_engine.so"));
+  std::filesystem::copy_file(RONDO_FAULTS_PRELOAD, folder.file("librondo_engine.so"));
+  expect_refusal(run_program(lonely, {"info", "sret/t"}), ExitCode::failure,
+                 "librondo_engine.so: has no function rondo_engine_version");
 }
 
 TEST(Command, SaysWhenItsOutputCannotBeWritten) {

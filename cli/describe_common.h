@@ -1,0 +1,24 @@
+// Options that several verbs share.
+#pragma once
+
+#include "cli/options.h"
+#include "cli/verbs.h"
+
+namespace rondo::cli {
+
+constexpr const char* kJsonHelp = "print JSON";
+constexpr const char* kRunHelp = "a run folder, or a model file (.safetensors)";
+constexpr const char* kCacheHelp = "where tokenized documents are kept (default: ~/.cache/rondo)";
+constexpr const char* kTokenizerHelp = "\"bytes\" or a SentencePiece model (default: the run's)";
+constexpr const char* kNamedDataHelp = "where a named data set is: NAME=DIR, or DIR alone";
+
+// --kernels: our fused kernels, or the plain operations they must agree with.
+void describe_kernels(OptionVisitor& v, std::string& kernels);
+// --threads and --kernels.
+void describe(OptionVisitor& v, ComputeOptions& o);
+// --no-verify.
+void describe(OptionVisitor& v, LoadOptions& o);
+// Beam, lengths, weights of a translation model; `batch`: the help of --batch.
+void describe_decoding(OptionVisitor& v, DecodingOptions& o, const char* batch);
+
+}  // namespace rondo::cli

@@ -1,0 +1,161 @@
+// Options of the verbs about models, configurations, data, tables and this machine.
+#include "cli/describe_common.h"
+#include "rondo/base/memory_limit.h"
+
+namespace rondo::cli {
+namespace {
+
+constexpr const char* kModelHelp =
+    "a name that 'rondo models' lists, a TOML configuration, or a model file (.safetensors)";
+constexpr const char* kSetHelp = "change a key of the configuration, for example model.width=256";
+
+}  // namespace
+
+void describe_kernels(OptionVisitor& v, std::string& kernels) {
+  v.option("--kernels", kernels,
+           "fused: our own; reference: the plain operations they must agree with, slower",
+           one_of({"fused", "reference"}));
+}
+
+void describe(OptionVisitor& v, ComputeOptions& o) {
+  v.option("--threads", o.threads, "CPU threads; 0 = one per core", between(0, kMaxThreads));
+  describe_kernels(v, o.kernels);
+}
+
+void describe(OptionVisitor& v, LoadOptions& o) {
+  v.flag("--no-verify", o.verify,
+         "do not compare the checksums of model and state files with their contents", false);
+}
+
+void describe(OptionVisitor& v, ModelsOptions& o) {
+  v.option("--task", o.task, "only those for this task", one_of({"translation", "image", "lm"}));
+  v.flag("--json", o.json, kJsonHelp);
+}
+
+void describe(OptionVisitor& v, InfoOptions& o) {
+  v.argument("model", o.model, kModelHelp);
+  v.flag("--json", o.json, kJsonHelp);
+  v.flag("--toml", o.toml, "print the whole configuration instead");
+  v.option("--image", o.image, "image side in pixels", between(1, 65536));
+  v.option("--classes", o.classes, "number of classes", between(1, 1 << 24));
+  v.option("--vocab", o.vocabulary, "size of the vocabularies", between(1, 1 << 24));
+  v.option("--tokens", o.tokens, "length of the sequence that multiply-adds are counted for",
+           between(1, 1 << 24));
+  v.option("--count", o.count,
+           "what counts as an operation: macs (multiply-adds); norms (SReT's "
+           "rule: 5 more per normalized element); authors (the RingFormer authors' rule: "
+           "also 6 per GELU element, 1 per element added or divided, and forming every "
+           "signal's matrix)",
+           one_of({"macs", "norms", "authors"}));
+  v.option("--set", o.set, kSetHelp);
+}
+
+void describe(OptionVisitor& v, ForwardOptions& o) {
+  v.argument("model", o.model, kModelHelp);
+  v.option("--weights", o.weights, "weights (safetensors); without, drawn from --seed");
+  v.required("--inputs", o.inputs,
+             "safetensors with images | source, target | tokens[, reset]; labels for a loss");
+  v.required("--outputs", o.outputs, "safetensors to write: logits, state.*, probe.*, loss");
+  v.option("--state-in", o.state_in, "continue from this state");
+  v.option("--state-out", o.state_out, "write the state afterwards");
+  v.option("--probe", o.probes, "also write activations whose name matches, * and ? allowed");
+  v.flag("--train", o.train, "training mode: dropout, batch statistics, random permutations");
+  v.flag("--gradients", o.gradients,
+         "with labels: write gradient.<parameter> (--train implies it)");
+  v.option("--seed", o.seed, "of drawn weights, dropout and permutations");
+  describe(v, o.load);
+  describe(v, o.compute);
+  v.option("--set", o.set, kSetHelp);
+}
+
+void describe(OptionVisitor& v, ImportOptions& o) {
+  v.required("--from", o.program, "ringformer, sret, meliad, deit or timm-vit");
+  v.argument("file", o.file, "the other program's weights (safetensors)");
+  v.required("--config", o.config, "the model: a name or a TOML configuration");
+  v.required("-o,--output", o.output, "model file to write");
+  v.option("--classes", o.classes,
+           "images: names of the classes to keep with it, one a line (name, or id TAB name)");
+  v.option("--set", o.set, kSetHelp);
+}
+
+void describe(OptionVisitor& v, DoctorOptions& o) { v.flag("--json", o.json, kJsonHelp); }
+
+void describe(OptionVisitor& v, ConfigOptions& o) {
+  v.required("--kind", o.kind, "encoder-decoder, vision, pyramid or language-model");
+  v.option("--section", o.section,
+           "model, data, train, optimizer or schedule; images: augment, distill");
+  v.flag("--json", o.json, kJsonHelp);
+}
+
+void describe(OptionVisitor& v, BenchOptions& o) {
+  v.argument("names", o.names, "cases to measure (see --list); default: a quick selection", false);
+  v.flag("--all", o.all, "measure every case but step-time, which takes long");
+  v.flag("--list", o.list, "list the cases");
+  v.option("--data", o.data,
+           "instead: does the data of this training configuration keep up with its model?");
+  v.flag("--mini", o.mini, "with --data: the small size of the recipe");
+  v.option("--set", o.set, "with --data: change a key, for example data.train=FOLDER");
+  v.option("--cache", o.cache, "with --data: folder for tokenized text; default: the user's");
+  v.option("--rounds", o.rounds, "quiet rounds wanted; medians are over these", between(5, 1000));
+  describe(v, o.compute);
+  v.option("--peers", o.peers, "folder of the peers; default: bench/peers of the sources");
+  v.option("--python", o.python, "Python that runs them; default: the system's");
+  v.flag("--no-peers", o.no_peers, "do not compare with PyTorch");
+  v.flag("--processor-time", o.processor_time,
+         "for a machine that is never quiet: count the time that processors worked for us");
+  v.flag("--json", o.json, kJsonHelp);
+  v.hidden("--memory-of", o.memory_of);
+}
+
+void describe(OptionVisitor& v, DataCheckOptions& o) {
+  v.argument("images", o.spec,
+             "a folder of class folders, a .tar of one, CIFAR binaries or IDX files; the path may "
+             "go on with a split (cifar10/train) and end in a part (#:-1000)");
+  v.option("--threads", o.threads, "CPU threads; 0 = one per core", between(0, kMaxThreads));
+  v.flag("--json", o.json, kJsonHelp);
+}
+
+void describe(OptionVisitor& v, DataPreviewOptions& o) {
+  v.argument("config", o.config, "a recipe, a row of a table, or a TOML file");
+  v.flag("--mini", o.mini, "the small size of the recipe");
+  v.option("--data", o.folders, kNamedDataHelp);
+  v.required("-o,--output", o.output, "PNG file to write");
+  v.option("--set", o.set, "change a key, for example data.train=FOLDER");
+  v.option("--rows", o.rows, "rows of images; each is mixed as a batch of its own",
+           between(1, 1000));
+  v.option("--columns", o.columns, "images of a row", between(1, 1000));
+  v.option("--split", o.split, "valid, test: as they are prepared for evaluation",
+           one_of({"train", "valid", "test"}));
+  v.flag("--original", o.original, "above each row the same images as they are stored");
+}
+
+void describe(OptionVisitor& v, DataGetOptions& o) {
+  v.argument("name", o.name, "as recipes/data.toml names it, for example fashion-mnist");
+}
+
+void describe(OptionVisitor& v, TableRunVerb& verb) {
+  TableRunOptions& o = verb.run;
+  v.argument("table", o.table, "a name that 'rondo table list' lists, or a TOML file");
+  v.option("-o,--output", o.output, "folder for the runs (default: runs/<table>)");
+  v.flag("--mini", o.mini, "the small size, for a few CPU cores");
+  v.option("--data", o.data, "where a data set is: NAME=DIR");
+  v.option("--seeds", o.seeds, "runs of each row, with seeds 1, 2, …", between(1, 1000));
+  v.option("--jobs", o.jobs, "runs at a time, each with a share of the cores", between(1, 256));
+  v.list("--rows", o.rows, "only these rows, and those they build on");
+  v.list("--columns", o.columns, "only these columns");
+  v.option("--set", o.set, "change a key of every row, for example train.steps=500");
+  v.option("--cache", o.cache, kCacheHelp);
+  v.flag("--dry-run", verb.dry_run, "say time and memory of every row; trains nothing");
+}
+
+void describe(OptionVisitor& v, TableShowOptions& o) {
+  v.argument("folder", o.folder, "made by 'rondo table run'");
+  v.flag("--markdown", o.markdown, "print Markdown");
+  v.flag("--json", o.json, kJsonHelp);
+  v.flag("--html", o.html, "print a web page with bars and learning curves");
+  v.option("-o,--output", o.output, "file to write instead of standard output");
+}
+
+void describe(OptionVisitor& v, RecipesOptions& o) { v.flag("--json", o.json, kJsonHelp); }
+
+}  // namespace rondo::cli

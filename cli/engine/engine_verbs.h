@@ -1,0 +1,25 @@
+// The verbs that compute. Each throws what goes wrong.
+#pragma once
+
+#include "cli/verbs.h"
+
+namespace rondo::cli {
+
+void run_average(const AverageOptions& options);
+void run_bench(const BenchOptions& options);
+void run_classify(const ClassifyOptions& options);
+void run_compare(const CompareOptions& options);
+void run_doctor(const DoctorOptions& options);
+void run_eval(const EvalOptions& options);
+void run_forward(const ForwardOptions& options);
+void run_generate(const GenerateOptions& options);
+void run_import(const ImportOptions& options);
+void run_info(const InfoOptions& options);
+void run_state_fork(const StateForkOptions& options);
+void run_state_info(const StateInfoOptions& options);
+void run_state_read(const StateReadOptions& options);
+// Returns the exit code: 0, or 128 + a signal that stopped it.
+int run_train(const TrainOptions& options);
+void run_translate(const TranslateOptions& options);
+
+}  // namespace rondo::cli

@@ -13,8 +13,8 @@
 #include <sstream>
 #include <thread>
 
+#include "bench/bandwidth.h"
 #include "rondo/base/text.h"
-#include "rondo/kernels/bandwidth.h"
 #include "rondo/kernels/gemm.h"
 
 namespace rondo {
@@ -126,7 +126,7 @@ const Limit& copy_limit() {
   static const Limit limit = [] {
     const auto from = limit_memory(kCopiedBytes);
     const auto to = limit_memory(kCopiedBytes);
-    const Timed run = timed([=] { kernels::copy_words(from.get(), to.get(), kCopiedBytes / 8); });
+    const Timed run = timed([=] { copy_words(from.get(), to.get(), kCopiedBytes / 8); });
     return Limit{"copy", "byte", 2.0 * static_cast<double>(kCopiedBytes), run};
   }();
   return limit;
@@ -134,7 +134,7 @@ const Limit& copy_limit() {
 
 Limit read_limit(int64_t bytes) {
   const auto memory = limit_memory(bytes);
-  const Timed run = timed([=] { read_sink = kernels::read_words(memory.get(), bytes / 8); });
+  const Timed run = timed([=] { read_sink = read_words(memory.get(), bytes / 8); });
   return {"read " + human_bytes(bytes), "byte", static_cast<double>(bytes / 8 * 8), run};
 }
 

@@ -1,9 +1,8 @@
-// How long inference takes beside the plain operations: linear maps with packed weights, attention
-// of a search's few queries, writing token by token.
+// How long inference takes beside the plain operations: linear maps with packed weights, writing
+// token by token.
 #include "bench/cases/language.h"
 #include "bench/kernels/kernel_bench.h"
 #include "rondo/infer/generator.h"
-#include "rondo/nn/attention.h"
 #include "rondo/nn/layers.h"
 
 namespace rondo {
@@ -25,20 +24,6 @@ void register_packed(int64_t rows, int64_t out, int64_t in) {
       };
     });
   }
-}
-
-void register_few_queries(int64_t sentences, int64_t beam, int64_t keys) {
-  const std::string shape =
-      std::to_string(sentences) + "x" + std::to_string(beam) + "/" + std::to_string(keys) + "_keys";
-  bench::compare("few_queries/" + shape, [=]() -> bench::Work {
-    const Tensor q = at::randn({sentences, 8, beam, 64});
-    const Tensor k = at::randn({sentences, 8, keys, 64});
-    const Tensor v = at::randn({sentences, 8, keys, 64});
-    return [=] {
-      const c10::InferenceMode no_gradients;
-      nn::attend(q, k, v, {}, /*training=*/false, Scope());
-    };
-  });
 }
 
 void register_writing() {
@@ -65,7 +50,6 @@ const bool inference_registered = [] {
   register_packed(160, 512, 512);
   register_packed(160, 512, 2048);
   register_packed(32, 2048, 512);
-  register_few_queries(32, 5, 32);
   return true;
 }();
 

@@ -6,7 +6,6 @@
 
 #include "rondo/kernels/clones.h"
 #include "rondo/kernels/cpu.h"
-#include "rondo/kernels/int8_parts.h"
 #include "rondo/kernels/vector_math.h"
 
 namespace rondo::kernels {

@@ -50,4 +50,22 @@ void quantize_input(const float* x, int64_t stride, int64_t first, int64_t last,
 void int8_product(const Int8Rows& x, const Int8Matrix& w, const float* bias, int64_t first,
                   int64_t last, float* y, int64_t stride);
 
+// ---- the ways to multiply, behind int8_product() ----
+
+constexpr int64_t kInt8Block = 16;  // rows of a weight that are packed together
+constexpr int64_t kInt8Unit = 4;    // bytes that one instruction sums
+
+struct Int8Work {
+  const Int8Rows* x = nullptr;
+  const Int8Matrix* w = nullptr;
+  const float* bias = nullptr;
+  int64_t first = 0;  // columns of y
+  int64_t last = 0;
+  float* y = nullptr;
+  int64_t stride = 0;  // from one row of y to the next
+};
+
+void int8_by_words(const Int8Work& work);
+void int8_by_vectors(const Int8Work& work);
+
 }  // namespace rondo::kernels

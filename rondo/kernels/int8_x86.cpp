@@ -1,7 +1,7 @@
 // 8-bit products by AVX-512's instruction for sums of four unsigned × signed bytes (VNNI), and by
 // AVX2, whose older instruction for bytes saturates: they become words of 16 bits there, whose
 // products are summed by pairs in 32 bits. Weights lie the same for both.
-#include "rondo/kernels/int8_parts.h"
+#include "rondo/kernels/int8.h"
 
 #if defined(__x86_64__)
 #include <immintrin.h>

@@ -69,7 +69,7 @@ void adam_piece(float* __restrict value, const float* __restrict gradient, float
     const float s = f.beta2 * square[i] + f.rest2 * g * g;
     mean[i] = m;
     square[i] = s;
-    value[i] = f.shrink * w - f.rate * m / (root(s) * f.root_scale + f.epsilon);
+    value[i] = f.shrink * w - f.rate * m / (std::sqrt(s) * f.root_scale + f.epsilon);
   }
 }
 
@@ -96,7 +96,7 @@ void square_piece(const float* __restrict g, int64_t count, float scale, float f
   for (int64_t i = 0; i < count; ++i) {
     const float x = g[i] * scale;
     moment[i] = decay * moment[i] + (1.0F - decay) * (x * x + floor);
-    factor[i] = reciprocal_root(moment[i]);
+    factor[i] = 1.0F / std::sqrt(moment[i]);
   }
 }
 

@@ -47,22 +47,6 @@ RONDO_INLINE float keep_if(bool keep, float x) {
   return bits_float(float_bits(x) & (0U - static_cast<uint32_t>(keep)));
 }
 
-// Three steps of Newton from the well-known first guess at 1 / √x: full precision for normal x.
-RONDO_INLINE float reciprocal_root(float x) {
-  float y = bits_float(0x5f375a86U - (float_bits(x) >> 1U));
-  const float half = 0.5F * x;
-  y = y * (1.5F - half * y * y);
-  y = y * (1.5F - half * y * y);
-  return y * (1.5F - half * y * y);
-}
-
-// √x for x ≥ 0, also 0.
-RONDO_INLINE float root(float x) {
-  const float y = reciprocal_root(x);
-  const float r = x * y;
-  return r + 0.5F * y * (x - r * r);
-}
-
 // e^x for x ≤ 88 to within 2 units in the last place; 0 below -87.3, NaN for NaN.
 RONDO_INLINE float exponential(float x) {
   constexpr float lowest = -87.3F;

@@ -6,7 +6,7 @@
 #include <limits>
 
 #include "rondo/base/error.h"
-#include "rondo/kernels/few_queries.h"
+#include "rondo/kernels/attention.h"
 #include "rondo/nn/precision.h"
 
 namespace rondo::nn {
@@ -67,12 +67,6 @@ std::pair<Tensor, Tensor> forward_fused(const Tensor& q, const Tensor& k, const 
   const Tensor out = at::empty_strided(  // [B, H, Tq, d], lying as [B, Tq, H, d]
       q.sizes(), {queries * heads * width, width, heads * width, 1}, q.options());
   const kernels::AttentionProblem problem = problem_of(q, k, v, rules);
-  // Elsewhere passes with and without gradients must agree to the last bit: one computes anew what
-  // the other has not kept.
-  if (c10::InferenceMode::is_enabled() && kernels::few_queries(problem)) {
-    kernels::attend_few(problem, sink_of(out), kernel_threads());
-    return {out, Tensor()};
-  }
   Tensor lse;
   if (keep_lse) lse = at::empty({q.size(0), heads, queries}, q.options().dtype(at::kFloat));
   kernels::attention_forward(problem, sink_of(out), keep_lse ? lse.data_ptr<float>() : nullptr,

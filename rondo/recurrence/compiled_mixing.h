@@ -35,6 +35,12 @@ class RowCache {
   virtual int64_t bytes() const = 0;
 };
 
+// Room for `count` numbers in a vector that only grows.
+inline float* with_room(std::vector<float>& scratch, int64_t count) {
+  if (scratch.size() < static_cast<size_t>(count)) scratch.resize(static_cast<size_t>(count));
+  return scratch.data();
+}
+
 // One head of one row, of the token at hand. The mixing may change q, k and v.
 struct HeadStep {
   int64_t head = 0;

@@ -15,11 +15,6 @@ float* head_data(const Tensor& buffer, int64_t head) {
   return buffer.data_ptr<float>() + head * buffer.stride(1);
 }
 
-float* with_room(std::vector<float>& scratch, int64_t count) {
-  if (scratch.size() < static_cast<size_t>(count)) scratch.resize(static_cast<size_t>(count));
-  return scratch.data();
-}
-
 // ---- a window that grows ----
 
 class GrowingCache : public RowCache {

@@ -95,8 +95,7 @@ class CompiledCausalAttention : public CompiledMixing {
     query.count = step.tokens_seen + 1;
     query.width = d;
     query.scale = static_cast<float>(inverse_root(d));
-    if (step.scratch->size() < cache.keys().size()) step.scratch->resize(cache.keys().size());
-    kernels::attend_one(query, step.scratch->data(), step.out);
+    kernels::attend_one(query, with_room(*step.scratch, query.count), step.out);
   }
 };
 

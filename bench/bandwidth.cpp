@@ -1,5 +1,5 @@
 // Memory at full speed.
-#include "rondo/kernels/bandwidth.h"
+#include "bench/bandwidth.h"
 
 #include <algorithm>
 #include <atomic>
@@ -12,7 +12,7 @@
 #include "rondo/kernels/clones.h"
 #include "rondo/kernels/parallel.h"
 
-namespace rondo::kernels {
+namespace rondo {
 namespace {
 
 constexpr int64_t kBandwidthPiece = 1 << 13;  // words: 64 KiB
@@ -60,7 +60,7 @@ void copy_piece(const uint64_t* from, uint64_t* to, int64_t count) {
 
 uint64_t read_words(const uint64_t* words, int64_t count) {
   std::atomic<uint64_t> sum{0};
-  parallel_ranges(count, true, [&](int64_t first, int64_t last) {
+  kernels::parallel_ranges(count, true, [&](int64_t first, int64_t last) {
     sum += sum_words(words + first, last - first);
   });
   return sum;
@@ -68,10 +68,10 @@ uint64_t read_words(const uint64_t* words, int64_t count) {
 
 void copy_words(const uint64_t* from, uint64_t* to, int64_t count) {
   const int64_t pieces = (count + kBandwidthPiece - 1) / kBandwidthPiece;
-  parallel_for(pieces, true, [&](int64_t p) {
+  kernels::parallel_for(pieces, true, [&](int64_t p) {
     const int64_t first = p * kBandwidthPiece;
     copy_piece(from + first, to + first, std::min(kBandwidthPiece, count - first));
   });
 }
 
-}  // namespace rondo::kernels
+}  // namespace rondo

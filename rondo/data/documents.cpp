@@ -12,6 +12,7 @@
 
 #include "rondo/base/error.h"
 #include "rondo/base/log.h"
+#include "rondo/base/require.h"
 #include "rondo/base/text.h"
 #include "rondo/data/documents_cache.h"
 #include "rondo/data/text_source.h"
@@ -80,13 +81,15 @@ void Documents::shorten(int64_t tokens) {
 }
 
 const Documents::Document& Documents::document(int64_t i) const {
-  RONDO_ASSERT(i >= 0 && i < count());
+  require(i >= 0 && i < count(), "documents: there is no document {} among {}", i, count());
   return documents_[static_cast<size_t>(i)];
 }
 
 void Documents::read(int64_t doc, int64_t first, int64_t count, int64_t* out) const {
   const int64_t length = document(doc).tokens;
-  RONDO_ASSERT(first >= 0 && count >= 0 && first <= length && count <= length - first);
+  require(first >= 0 && count >= 0 && first <= length && count <= length - first,
+          "document {}: expected a part of its {} tokens, got {} from {}", doc, length, count,
+          first);
   file_->require_whole();
   const int64_t start = starts_[static_cast<size_t>(doc)] + first;
   widen_tokens(token_data_, token_type_, start, count, out);

@@ -6,8 +6,8 @@
 #include <numeric>
 #include <utility>
 
-#include "rondo/base/error.h"
 #include "rondo/base/random.h"
+#include "rondo/base/require.h"
 #include "rondo/data/data_position.h"
 
 namespace rondo {
@@ -64,8 +64,10 @@ void PairBatchOptions::use_marks(const TokenMarks& source, const TokenMarks& tar
 
 PairBatches::PairBatches(const ParallelCorpus& corpus, const PairBatchOptions& options)
     : corpus_(corpus), options_(options) {
-  RONDO_ASSERT(options.tokens >= 1 && options.max_rows >= 0);
-  RONDO_ASSERT(corpus.count() <= kIndexMask);
+  require(options.tokens >= 1, "batches: expected at least 1 token, got {}", options.tokens);
+  require(options.max_rows >= 0, "batches: expected 0 or more rows, got {}", options.max_rows);
+  require(corpus.count() <= kIndexMask, "batches: expected at most {} pairs, got {}", kIndexMask,
+          corpus.count());
   for (int64_t i = 0; i < corpus.count(); ++i) {
     const Lengths pair = lengths(i);
     const auto length = static_cast<size_t>(std::max(pair.source, pair.target));

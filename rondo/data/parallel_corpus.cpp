@@ -8,6 +8,7 @@
 
 #include "rondo/base/error.h"
 #include "rondo/base/log.h"
+#include "rondo/base/require.h"
 #include "rondo/base/text.h"
 #include "rondo/data/parallel_cache.h"
 #include "rondo/data/tokenizer_parts.h"
@@ -43,7 +44,7 @@ std::string parallel_path(const std::string& folder, const std::vector<std::stri
 }  // namespace
 
 int32_t TokenSpan::operator[](int64_t i) const {
-  RONDO_ASSERT(i >= 0 && i < size_);
+  require(i >= 0 && i < size_, "tokens: there is no token {} among {}", i, size_);
   if (type_ == DType::u8) {
     return tokens_[i];
   }
@@ -63,7 +64,8 @@ std::vector<int32_t> TokenSpan::to_vector() const {
 
 ParallelCorpus ParallelCorpus::open(const ParallelOptions& options, const Tokenizer& source,
                                     const Tokenizer& target) {
-  RONDO_ASSERT(options.max_tokens >= 1 && options.threads >= 0);
+  require(options.max_tokens >= 1, "pairs: expected at least 1 token, got {}", options.max_tokens);
+  require(options.threads >= 0, "pairs: expected 0 or more threads, got {}", options.threads);
   make_cache_folder(options.cache_folder);
   const std::vector<std::string> places = canonical_files(options.files);
   const std::string path =
@@ -86,7 +88,7 @@ ParallelCorpus ParallelCorpus::open(const ParallelOptions& options, const Tokeni
 }
 
 TokenSpan ParallelCorpus::span(const ParallelSide& side, int64_t i) const {
-  RONDO_ASSERT(i >= 0 && i < count());
+  require(i >= 0 && i < count(), "pairs: there is no pair {} among {}", i, count());
   const int64_t begin = side.starts[i];
   return {side.tokens + begin * dtype_size(side.type), side.type, side.starts[i + 1] - begin};
 }
@@ -96,7 +98,7 @@ TokenSpan ParallelCorpus::source(int64_t i) const { return span(source_, i); }
 TokenSpan ParallelCorpus::target(int64_t i) const { return span(target_, i); }
 
 int64_t ParallelCorpus::line(int64_t i) const {
-  RONDO_ASSERT(i >= 0 && i < count());
+  require(i >= 0 && i < count(), "pairs: there is no pair {} among {}", i, count());
   return lines_[i];
 }
 

@@ -11,6 +11,7 @@
 #include "rondo/base/error.h"
 #include "rondo/base/memory_limit.h"
 #include "rondo/base/random.h"
+#include "rondo/base/require.h"
 #include "rondo/base/text.h"
 #include "rondo/data/data_position.h"
 
@@ -33,7 +34,9 @@ nlohmann::json segments_read(const Documents& documents, const SegmentOptions& o
 
 SegmentReader::SegmentReader(const Documents& documents, const SegmentOptions& options)
     : documents_(documents), options_(options) {
-  RONDO_ASSERT(options.rows >= 1 && options.length >= 1);
+  require(options.rows >= 1 && options.length >= 1,
+          "segments: expected at least 1 row of 1 token, got {} of {}", options.rows,
+          options.length);
   require_memory(saturating_product(options.rows, options.length, 2 * sizeof(int64_t)),
                  fmt::format("a batch of {} rows of {} tokens", with_commas(options.rows),
                              with_commas(options.length)),

@@ -14,6 +14,7 @@
 
 #include "rondo/base/error.h"
 #include "rondo/base/files.h"
+#include "rondo/base/require.h"
 #include "rondo/base/text.h"
 #include "rondo/data/text_stream.h"
 
@@ -194,7 +195,7 @@ size_t TextReader::read(char* out, size_t size) {
 int64_t TextReader::consumed() const { return stream_->consumed(); }
 
 std::string read_source(const std::string& path, int64_t max_bytes) {
-  RONDO_ASSERT(max_bytes >= 0);
+  require(max_bytes >= 0, "{}: expected a limit of 0 or more bytes, got {}", path, max_bytes);
   TextReader reader(path);
   std::string text;
   std::vector<char> block(size_t{1} << 16);

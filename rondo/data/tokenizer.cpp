@@ -7,7 +7,7 @@
 #include <array>
 #include <utility>
 
-#include "rondo/base/error.h"
+#include "rondo/base/require.h"
 #include "rondo/data/tokenizer_parts.h"
 
 namespace rondo {
@@ -76,7 +76,7 @@ LeadByte lead_byte(uint8_t first) {
 }  // namespace
 
 Utf8Head utf8_head(std::string_view text) {
-  RONDO_ASSERT(!text.empty());
+  require(!text.empty(), "utf8_head: expected text, got none");
   const auto first = static_cast<uint8_t>(text[0]);
   const LeadByte lead = lead_byte(first);
   if (lead.length == 0) {
@@ -156,7 +156,7 @@ std::shared_ptr<const Tokenizer> make_tokenizer(const std::string& spec) {
 
 StreamDecoder::StreamDecoder(std::shared_ptr<const Tokenizer> tokenizer)
     : tokenizer_(std::move(tokenizer)) {
-  RONDO_ASSERT(tokenizer_ != nullptr);
+  require(tokenizer_ != nullptr, "decoder: no tokenizer is given");
 }
 
 std::string StreamDecoder::push(int32_t token) {

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <utility>
 
-#include "rondo/base/error.h"
+#include "rondo/base/require.h"
 #include "rondo/image/augment_geometry.h"
 
 namespace rondo {
@@ -142,7 +142,10 @@ Image fit_middle(const Image& image, int64_t side, double ratio, Filter filter) 
 
 Augmenter::Augmenter(const AugmentConfig& config, int64_t side)
     : config_(config), side_(side), normalised_(size_t{3} * 256) {
-  RONDO_ASSERT(side >= 1 && config.mean.size() == 3 && config.std.size() == 3);
+  require(side >= 1, "images: expected a side of at least 1 pixel, got {}", side);
+  require(config.mean.size() == 3 && config.std.size() == 3,
+          "augment: expected 3 means and 3 deviations, got {} and {}", config.mean.size(),
+          config.std.size());
   rand_.magnitude = config.magnitude;
   rand_.magnitude_std = config.magnitude_std;
   rand_.operations = config.operations;

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <utility>
 
-#include "rondo/base/error.h"
+#include "rondo/base/require.h"
 #include "rondo/image/augment_colour.h"
 
 namespace rondo {
@@ -61,7 +61,8 @@ double rand_argument(Operation operation, double level, bool negative, const Ima
 }
 
 Operation trivial_operation(int64_t index) {
-  RONDO_ASSERT(index >= 0 && index < kTrivialOperations);
+  require(index >= 0 && index < kTrivialOperations, "augment: there is no operation {} among {}",
+          index, kTrivialOperations);
   return kTrivialList[index];
 }
 

@@ -10,8 +10,8 @@
 #include <cstring>
 #include <new>
 
-#include "rondo/base/error.h"
 #include "rondo/base/files.h"
+#include "rondo/base/require.h"
 #include "rondo/image/decode_parts.h"
 
 namespace rondo {
@@ -79,7 +79,8 @@ bool write_png_rows(PngWriting& writing, const uint8_t* pixels, uint32_t width, 
 }  // namespace
 
 std::string encode_png(const Image& image) {
-  RONDO_ASSERT(image.width >= 1 && image.height >= 1);
+  require(image.width >= 1 && image.height >= 1, "PNG: expected pixels, got {} x {}", image.width,
+          image.height);
   PngWriting writing;
   writing.png = ::png_create_write_struct(PNG_LIBPNG_VER_STRING, nullptr, &rondo_png_unwritten,
                                           &rondo_png_heard);
@@ -95,7 +96,9 @@ std::string encode_png(const Image& image) {
 }
 
 Image contact_sheet(const std::vector<Image>& images, int64_t columns) {
-  RONDO_ASSERT(!images.empty() && columns >= 1);
+  require(!images.empty() && columns >= 1,
+          "contact sheet: expected images in at least 1 column, got {} in {}", images.size(),
+          columns);
   const auto count = static_cast<int64_t>(images.size());
   columns = std::min(columns, count);
   int64_t width = 0;
@@ -121,7 +124,9 @@ Image contact_sheet(const std::vector<Image>& images, int64_t columns) {
 
 void write_contact_sheet(const std::vector<Image>& images, int64_t columns,
                          const std::string& path) {
-  RONDO_ASSERT(!images.empty() && columns >= 1);
+  require(!images.empty() && columns >= 1,
+          "contact sheet: expected images in at least 1 column, got {} in {}", images.size(),
+          columns);
   int64_t width = 0;
   int64_t height = 0;
   for (const Image& image : images) {

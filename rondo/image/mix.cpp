@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "rondo/base/error.h"
+#include "rondo/base/require.h"
 
 namespace rondo {
 namespace {
@@ -43,7 +43,7 @@ void draw_box(Mix& mix, int64_t side, CounterRandom& random) {
 }  // namespace
 
 double beta_draw(double alpha, CounterRandom& random) {
-  RONDO_ASSERT(alpha > 0);
+  require(alpha > 0, "mixing: expected an alpha above 0, got {}", alpha);
   const double a = gamma_draw(alpha, random);
   const double b = gamma_draw(alpha, random);
   if (!(a + b > 0)) {  // a tiny alpha: both vanished, and the distribution is all at its ends

@@ -14,6 +14,7 @@
 #include "rondo/base/log.h"
 #include "rondo/base/memory_limit.h"
 #include "rondo/base/random.h"
+#include "rondo/base/require.h"
 #include "rondo/base/text.h"
 
 namespace rondo {
@@ -45,8 +46,12 @@ ImageLoader::Workshop::Workshop(const ImageSet& images, const AugmentConfig& aug
       config_(augment),
       options_(options),
       augmenter_(augment, options.side),
-      slots_(static_cast<size_t>(options.ahead)) {
-  RONDO_ASSERT(options.rows >= 1 && options.ahead >= 1 && options.threads >= 0);
+      slots_(static_cast<size_t>(std::max<int64_t>(0, options.ahead))) {
+  require(options.rows >= 1 && options.ahead >= 1,
+          "image loader: expected at least 1 batch of 1 image, got {} of {}", options.ahead,
+          options.rows);
+  require(options.threads >= 0, "image loader: expected 0 or more threads, got {}",
+          options.threads);
   const int64_t pixels = saturating_product(options.side, options.side, 3 * sizeof(float));
   require_memory(saturating_product(pixels, options.rows, options.ahead),
                  fmt::format("{} batches of {} images of {} x {} pixels, made ahead", options.ahead,

@@ -10,6 +10,7 @@
 
 #include "rondo/base/error.h"
 #include "rondo/base/files.h"
+#include "rondo/base/require.h"
 #include "rondo/base/text.h"
 #include "rondo/image/decode.h"
 #include "rondo/image/sources.h"
@@ -17,8 +18,12 @@
 namespace rondo {
 
 ImageReadAhead::ImageReadAhead(const Augmenter& augmenter, int64_t threads, int64_t most)
-    : augmenter_(augmenter), wanted_threads_(threads), slots_(static_cast<size_t>(most)) {
-  RONDO_ASSERT(threads >= 0 && most >= 1);
+    : augmenter_(augmenter),
+      wanted_threads_(threads),
+      slots_(static_cast<size_t>(std::max<int64_t>(0, most))) {
+  require(threads >= 0 && most >= 1,
+          "reading ahead: expected at least 1 image by 0 or more threads, got {} by {}", most,
+          threads);
   if (threads == 0) {
     const auto cores = static_cast<int64_t>(std::thread::hardware_concurrency());
     wanted_threads_ = std::max<int64_t>(1, cores);
@@ -52,7 +57,7 @@ void ImageReadAhead::start() {
 }
 
 void ImageReadAhead::ask(std::string path) {
-  RONDO_ASSERT(room() > 0);
+  require(room() > 0, "reading ahead: {} images wait already: take one first", waiting());
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     Slot& next = slot(asked_++);
@@ -65,7 +70,7 @@ void ImageReadAhead::ask(std::string path) {
 }
 
 void ImageReadAhead::take(PreparedImage& image) {
-  RONDO_ASSERT(waiting() > 0);
+  require(waiting() > 0, "reading ahead: no image was asked for");
   std::unique_lock<std::mutex> lock(mutex_);
   Slot& oldest = slot(taken_);
   done_.wait(lock, [&] { return oldest.ready; });

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "rondo/base/error.h"
+#include "rondo/base/require.h"
 
 // The same loops compiled once more for wider vectors, chosen when the program runs.
 #if defined(__x86_64__)
@@ -227,17 +227,22 @@ Image copy_view(const PixelView& view) {
 }
 
 PixelView view_of(const Image& image, int64_t left, int64_t top, int64_t width, int64_t height) {
-  RONDO_ASSERT(left >= 0 && top >= 0 && width >= 1 && height >= 1);
-  RONDO_ASSERT(left + width <= image.width && top + height <= image.height);
+  require(left >= 0 && top >= 0 && width >= 1 && height >= 1 && left <= image.width - width &&
+              top <= image.height - height,
+          "image: expected a part of {} x {} pixels, got {} x {} at {}, {}", image.width,
+          image.height, width, height, left, top);
   return {image.row(top) + left * 3, width, height, static_cast<size_t>(image.width) * 3};
 }
 
 Image resample(const PixelView& view, int64_t width, int64_t height, Filter filter,
                const Box& box) {
-  RONDO_ASSERT(width >= 1 && height >= 1);
-  RONDO_ASSERT(box.left >= 0 && box.top >= 0 && box.right > box.left && box.bottom > box.top);
-  RONDO_ASSERT(box.right <= static_cast<float>(view.width) &&
-               box.bottom <= static_cast<float>(view.height));
+  require(width >= 1 && height >= 1, "resizing: expected at least 1 x 1 pixels, got {} x {}", width,
+          height);
+  require(box.left >= 0 && box.top >= 0 && box.right > box.left && box.bottom > box.top &&
+              box.right <= static_cast<float>(view.width) &&
+              box.bottom <= static_cast<float>(view.height),
+          "resizing: expected a box within {} x {} pixels, got [{}, {}) x [{}, {})", view.width,
+          view.height, box.left, box.right, box.top, box.bottom);
   const bool rows = width != view.width || box.left != 0 || box.right != static_cast<float>(width);
   const bool columns =
       height != view.height || box.top != 0 || box.bottom != static_cast<float>(height);

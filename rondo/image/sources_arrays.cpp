@@ -5,8 +5,8 @@
 #include <climits>
 #include <utility>
 
-#include "rondo/base/error.h"
 #include "rondo/base/files.h"
+#include "rondo/base/require.h"
 #include "rondo/base/text.h"
 #include "rondo/config/class_names.h"
 #include "rondo/image/sources_parts.h"
@@ -151,7 +151,7 @@ class IdxSet : public ImageSet {
 
 std::unique_ptr<ImageSet> open_cifar(const std::vector<NamedBytes>& files,
                                      const std::vector<std::string>& class_names) {
-  RONDO_ASSERT(!files.empty());
+  require(!files.empty(), "CIFAR: no files are given");
   return std::make_unique<CifarSet>(files, class_names);
 }
 

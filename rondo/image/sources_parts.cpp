@@ -10,6 +10,7 @@
 
 #include "rondo/base/error.h"
 #include "rondo/base/files.h"
+#include "rondo/base/require.h"
 #include "rondo/base/text.h"
 #include "rondo/config/class_names.h"
 #include "rondo/data/text_source.h"
@@ -45,7 +46,8 @@ class PickedSet : public ImageSet {
     classes_ = images_->classes();
     titles_ = images_->titles();
     for (const int64_t i : indices_) {
-      RONDO_ASSERT(i >= 0 && i < images_->count());
+      require(i >= 0 && i < images_->count(), "images: there is no image {} among {}", i,
+              images_->count());
       labels_.push_back(images_->label(i));
     }
     SetHash hash;

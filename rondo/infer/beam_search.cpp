@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "rondo/base/require.h"
 #include "rondo/kernels/best_of_row.h"
 
 namespace rondo {
@@ -256,7 +257,29 @@ class Search {
   std::vector<int64_t> tokens_;      // [rows] its newest token
 };
 
+void check_marks(const BeamMarks& marks, int64_t vocabulary) {
+  std::vector<int64_t> all = marks.banned;
+  all.insert(all.end(), {marks.begin, marks.end});
+  for (const int64_t mark : all) {
+    require(mark >= 0 && mark < vocabulary, "beam search: expected marks from 0 to {}, got {}",
+            vocabulary - 1, mark);
+  }
+}
+
 }  // namespace
+
+void check_beam_options(const BeamOptions& o) {
+  require(o.beam >= 1 && o.n_best >= 1,
+          "beam search: expected 1 or more hypotheses, got a beam of {} and {} best", o.beam,
+          o.n_best);
+  require(o.max_length >= 1, "beam search: expected translations of 1 or more tokens, got {}",
+          o.max_length);
+  require(o.max_ratio >= 0 && o.max_extra >= 0 && std::isfinite(o.max_ratio),
+          "beam search: expected a ratio and extra tokens of 0 or more, got {} and {}", o.max_ratio,
+          o.max_extra);
+  require(std::isfinite(o.length_penalty), "beam search: expected a finite length penalty, got {}",
+          o.length_penalty);
+}
 
 int64_t most_tokens(const BeamOptions& options, int64_t source_tokens) {
   const double room = options.max_ratio * static_cast<double>(source_tokens) +
@@ -267,6 +290,8 @@ int64_t most_tokens(const BeamOptions& options, int64_t source_tokens) {
 std::vector<std::vector<Hypothesis>> beam_search(const CompiledTranslationModel& model,
                                                  const Tensor& source, const BeamMarks& marks,
                                                  const BeamOptions& options, kernels::Team& team) {
+  check_beam_options(options);
+  check_marks(marks, model.config().target_vocabulary);
   return Search(model, marks, options, team).run(source);
 }
 

@@ -18,6 +18,9 @@ struct BeamOptions {
   int64_t max_length = 1024;
 };
 
+// Error{bad_input} for options that mean nothing.
+void check_beam_options(const BeamOptions& options);
+
 int64_t most_tokens(const BeamOptions& options, int64_t source_tokens);
 
 // Ids with a meaning of their own.
@@ -34,7 +37,7 @@ struct Hypothesis {
 };
 
 // The best translations of every row of source [B, S] (padded), best first. By the threads of
-// `team`.
+// `team`. Error{bad_input} for a source, marks or options that do not fit the model.
 std::vector<std::vector<Hypothesis>> beam_search(const CompiledTranslationModel& model,
                                                  const Tensor& source, const BeamMarks& marks,
                                                  const BeamOptions& options, kernels::Team& team);

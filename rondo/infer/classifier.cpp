@@ -7,7 +7,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "rondo/base/error.h"
+#include "rondo/base/require.h"
 #include "rondo/image/decode.h"
 #include "rondo/infer/runtime.h"
 
@@ -56,6 +56,11 @@ Prediction Classifier::classify_image(std::string_view image, int64_t top,
 }
 
 std::vector<Prediction> Classifier::classify(const float* pixels, int64_t rows, int64_t top) const {
+  require(model_.network != nullptr, "classifier: no network is given");
+  require(rows >= 0 && (rows == 0 || pixels != nullptr) && top >= 1,
+          "classifier: expected pixels and 1 or more classes, got {} images and {} classes",
+          pixels == nullptr ? 0 : rows, top);
+  if (rows == 0) return {};
   const Tensor images =
       at::from_blob(const_cast<float*>(pixels), {rows, 3, side_, side_}, at::kFloat);
   Tensor logits;  // [rows, classes]

@@ -5,11 +5,14 @@
 #include <chrono>
 #include <cmath>
 
+#include "rondo/base/require.h"
+
 namespace rondo {
 
 CompiledLanguageModel::CompiledLanguageModel(std::shared_ptr<LanguageModel> model,
                                              kernels::PackedFormat format)
     : packer_(format), model_(std::move(model)) {
+  require(model_ != nullptr, "language model: no model is given");
   const at::NoGradGuard no_grad;
   model_->eval();
   Stack::CompileOptions options;
@@ -39,6 +42,7 @@ void CompiledLanguageModel::step(const StepRows& rows, const std::vector<int64_t
                                  kernels::Team& team, Workspace& w) const {
   const at::NoGradGuard no_grad;
   const auto n = static_cast<int64_t>(rows.size());
+  check_step(rows, tokens, stack_.size(), head_.w.out);
   w.threads.allow(team.size());
   const int members = w.threads.threads();
   w.parts.begin(stack_, rows, members, [&](const StepParts::Part& part, const nn::Rows& x) {

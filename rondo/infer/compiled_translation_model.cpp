@@ -55,6 +55,7 @@ void CompiledTranslationModel::step(const StepRows& rows, const std::vector<int6
   const c10::InferenceMode no_gradients;
   const auto n = static_cast<int64_t>(rows.size());
   const int64_t width = decoder_.width();
+  check_step(rows, tokens, decoder_.size(), head_.w.out);
   const Tensor embedded =
       copy_->embed_target(at::tensor(tokens, at::kLong).unsqueeze(1), rows.front()->tokens_seen)
           .to(at::kFloat)

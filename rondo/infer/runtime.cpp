@@ -9,9 +9,9 @@
 #include <algorithm>
 #include <climits>
 
-#include "rondo/base/error.h"
 #include "rondo/base/lost_mapping.h"
 #include "rondo/base/memory_limit.h"
+#include "rondo/base/require.h"
 #include "rondo/nn/allocator.h"
 
 namespace rondo {
@@ -111,6 +111,7 @@ Runtime::~Runtime() {
 }
 
 void Runtime::use_threads(int threads) {
+  require(threads >= 1, "runtime: expected 1 or more threads, got {}", threads);
   if (threads == threads_ && team_ != nullptr) return;
   threads_ = threads;
   team_ = std::make_unique<kernels::Team>(threads);

@@ -7,9 +7,22 @@
 #include <set>
 
 #include "rondo/base/random.h"
+#include "rondo/base/require.h"
 #include "rondo/kernels/best_of_row.h"
 
 namespace rondo {
+
+Sampler::Sampler(const SamplerOptions& options) : options_(options) {
+  const SamplerOptions& o = options_;
+  require(o.temperature >= 0, "sampler: expected a temperature of 0 or more, got {}",
+          o.temperature);
+  require(o.top_k >= 0, "sampler: expected a top-k of 0 or more, got {}", o.top_k);
+  require(o.top_p >= 0 && o.top_p <= 1, "sampler: expected a top-p from 0 to 1, got {}", o.top_p);
+  require(o.repetition_penalty > 0, "sampler: expected a repetition penalty above 0, got {}",
+          o.repetition_penalty);
+  require(o.repetition_window >= 0, "sampler: expected a repetition window of 0 or more, got {}",
+          o.repetition_window);
+}
 
 void Sampler::remember(int64_t token) {
   recent_.push_back(token);
@@ -21,6 +34,8 @@ const std::vector<float>& Sampler::penalised(const std::vector<float>& logits) {
   penalised_ = logits;
   const auto penalty = static_cast<float>(options_.repetition_penalty);
   for (const int64_t token : std::set<int64_t>(recent_.begin(), recent_.end())) {
+    require(token >= 0 && token < static_cast<int64_t>(logits.size()),
+            "sampler: expected remembered tokens from 0 to {}, got {}", logits.size() - 1, token);
     float& logit = penalised_[static_cast<size_t>(token)];
     logit = logit > 0 ? logit / penalty : logit * penalty;
   }
@@ -28,6 +43,7 @@ const std::vector<float>& Sampler::penalised(const std::vector<float>& logits) {
 }
 
 int64_t Sampler::sample(const std::vector<float>& given, uint64_t number) {
+  require(!given.empty(), "sampler: no logits are given");
   const std::vector<float>& logits = penalised(given);
   if (options_.temperature <= 0.0) {
     float highest = 0.0F;

@@ -22,7 +22,8 @@ struct SamplerOptions {
 
 class Sampler {
  public:
-  explicit Sampler(const SamplerOptions& options) : options_(options) {}
+  // Error{bad_input} for options that mean nothing.
+  explicit Sampler(const SamplerOptions& options);
 
   // Picks the document's token `number` and remembers it.
   int64_t sample(const std::vector<float>& logits, uint64_t number);

@@ -5,7 +5,7 @@
 
 #include <set>
 
-#include "rondo/base/error.h"
+#include "rondo/base/require.h"
 #include "rondo/nn/kernel_choice.h"
 
 namespace rondo {
@@ -19,6 +19,7 @@ std::vector<float> to_vector(const Tensor& logits) {
 }  // namespace
 
 Session::Session(std::shared_ptr<const CompiledLanguageModel> model) : model_(std::move(model)) {
+  require(model_ != nullptr, "session: no model is given");
   Runtime::get();  // started before the first tensor of a row
 }
 
@@ -36,6 +37,8 @@ const Session::Row& Session::at(RowId row) const {
 }
 
 Session::RowId Session::add(const State& state) {
+  require(state.empty() || state.rows() == 1, "session: expected a state of 1 row, got {}",
+          state.rows());
   Row row;
   row.state = state;
   if (state.has("logits")) {
@@ -135,7 +138,7 @@ void Session::step(const std::vector<Token>& tokens) {
   for (const Token& t : tokens) {
     Row& row = at(t.row);
     if (row.past == nullptr) {
-      row.past = std::make_unique<RowPast>(model_->open(std::move(row.state)));
+      row.past = std::make_unique<RowPast>(model_->open(row.state));
       row.state = State();
     }
     pasts.push_back(row.past.get());

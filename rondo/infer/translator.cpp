@@ -3,14 +3,32 @@
 
 #include <algorithm>
 
+#include "rondo/base/require.h"
 #include "rondo/base/text.h"
 #include "rondo/infer/runtime.h"
 
 namespace rondo {
+namespace {
+
+void check_vocabulary(const char* side, const Tokenizer* tokenizer, int64_t model) {
+  require(tokenizer != nullptr, "translator: no {} tokenizer is given", side);
+  require(tokenizer->vocabulary() <= model,
+          "translator: {} tokenizer: expected at most {} tokens, as the model has, got {}", side,
+          model, tokenizer->vocabulary());
+}
+
+}  // namespace
 
 Translator::Translator(std::shared_ptr<const CompiledTranslationModel> model,
                        PairTokenizers tokenizers, const TranslatorOptions& options)
     : model_(std::move(model)), tokenizers_(std::move(tokenizers)), options_(options) {
+  require(model_ != nullptr, "translator: no model is given");
+  check_vocabulary("source", tokenizers_.source.get(), model_->config().source_vocabulary);
+  check_vocabulary("target", tokenizers_.target.get(), model_->config().target_vocabulary);
+  require(options.batch >= 1, "translator: expected batches of 1 or more, got {}", options.batch);
+  require(options.max_source_tokens >= 1, "translator: expected 1 or more source tokens, got {}",
+          options.max_source_tokens);
+  check_beam_options(options.beam);
   const TokenMarks marks = tokenizers_.target->marks();
   marks_.begin = marks.begin;
   marks_.end = marks.end;

@@ -29,6 +29,8 @@ struct Translation {
 
 class Translator {
  public:
+  // Error{bad_input} for options that mean nothing, and for tokenizers with more tokens than the
+  // model.
   Translator(std::shared_ptr<const CompiledTranslationModel> model, PairTokenizers tokenizers,
              const TranslatorOptions& options);
 

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "rondo/base/error.h"
+#include "rondo/base/require.h"
 #include "rondo/base/text.h"
 #include "rondo/base/version.h"
 #include "rondo/metrics/bleu_ngrams.h"
@@ -36,7 +37,8 @@ std::vector<TokenIds> number_tokens(const std::vector<std::string_view>& lines,
   std::vector<std::vector<std::string_view>> words;
   size_t count = 0;
   for (const std::string_view line : lines) {
-    RONDO_ASSERT(line.size() <= kMaxSegmentBytes);
+    require(line.size() <= kMaxSegmentBytes, "BLEU: expected lines of at most {} bytes, got {}",
+            kMaxSegmentBytes, line.size());
     std::string text = options.lowercase ? lower_case(line) : std::string(line);
     text.resize(strip_right(text).size());
     if (options.tokenize == "char") {
@@ -110,7 +112,7 @@ void check_bleu_options(const BleuOptions& options) {
 BleuStatistics bleu_statistics(std::string_view hypothesis,
                                const std::vector<std::string_view>& references,
                                const BleuOptions& options) {
-  RONDO_ASSERT(!references.empty());
+  require(!references.empty(), "BLEU: no references are given");
   std::vector<std::string_view> lines = {hypothesis};
   lines.insert(lines.end(), references.begin(), references.end());
   const std::vector<TokenIds> tokens = number_tokens(lines, options);

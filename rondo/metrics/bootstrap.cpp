@@ -7,14 +7,16 @@
 #include <cmath>
 #include <numeric>
 
-#include "rondo/base/error.h"
 #include "rondo/base/random.h"
+#include "rondo/base/require.h"
 
 namespace rondo {
 
 std::vector<uint32_t> bootstrap_draws(size_t sentences, int64_t sample,
                                       const BootstrapOptions& options) {
-  RONDO_ASSERT(sentences > 0 && sentences <= UINT32_MAX && sample >= 0);
+  require(sentences > 0 && sentences <= UINT32_MAX && sample >= 0,
+          "bootstrap: expected a sample of 1 to {} sentences, got {} of {}", UINT32_MAX, sample,
+          sentences);
   CounterRandom random(options.seed, "bootstrap", static_cast<uint64_t>(sample));
   std::vector<uint32_t> draws(sentences);
   for (uint32_t& draw : draws) draw = static_cast<uint32_t>(random.below(sentences));
@@ -22,7 +24,7 @@ std::vector<uint32_t> bootstrap_draws(size_t sentences, int64_t sample,
 }
 
 Interval interval_of(std::vector<double> scores) {
-  RONDO_ASSERT(!scores.empty());
+  require(!scores.empty(), "bootstrap: no scores are given");
   std::sort(scores.begin(), scores.end());
   const size_t outside = scores.size() / 40;
   Interval interval;
@@ -35,7 +37,9 @@ Interval interval_of(std::vector<double> scores) {
 
 double paired_p_value(const std::vector<double>& system, const std::vector<double>& baseline,
                       double observed) {
-  RONDO_ASSERT(!system.empty() && system.size() == baseline.size());
+  require(!system.empty() && system.size() == baseline.size(),
+          "bootstrap: expected as many scores of both systems, got {} and {}", system.size(),
+          baseline.size());
   std::vector<double> distances(system.size());
   for (size_t s = 0; s < system.size(); ++s) distances[s] = std::abs(system[s] - baseline[s]);
   const auto samples = static_cast<double>(distances.size());

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "rondo/base/error.h"
+#include "rondo/base/require.h"
 #include "rondo/base/version.h"
 #include "rondo/metrics/bleu_ngrams.h"
 #include "rondo/metrics/bleu_text.h"
@@ -48,7 +48,8 @@ struct ChrfText {
 
   ChrfText(std::string_view line, const ChrfOptions& options)
       : text(options.lowercase ? lower_case(line) : line) {
-    RONDO_ASSERT(line.size() <= kMaxSegmentBytes);
+    require(line.size() <= kMaxSegmentBytes, "chrF: expected lines of at most {} bytes, got {}",
+            kMaxSegmentBytes, line.size());
     characters = options.whitespace ? characters_of(text) : dense_characters_of(text);
     if (options.word_order > 0) words = chrf_words(text);
   }
@@ -98,9 +99,13 @@ ChrfStatistics& ChrfStatistics::operator+=(const ChrfStatistics& other) {
 ChrfStatistics chrf_statistics(std::string_view hypothesis,
                                const std::vector<std::string_view>& references,
                                const ChrfOptions& options) {
-  RONDO_ASSERT(!references.empty());
-  RONDO_ASSERT(options.character_order >= 1 && options.character_order <= kMaxChrfCharacters);
-  RONDO_ASSERT(options.word_order <= kMaxChrfWords);
+  require(!references.empty(), "chrF: no references are given");
+  require(options.character_order >= 1 && options.character_order <= kMaxChrfCharacters,
+          "chrF: expected an order of characters from 1 to {}, got {}", kMaxChrfCharacters,
+          options.character_order);
+  require(options.word_order <= kMaxChrfWords,
+          "chrF: expected an order of words from 0 to {}, got {}", kMaxChrfWords,
+          options.word_order);
   const ChrfText text(hypothesis, options);
   ChrfStatistics best;
   double best_score = -1;

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <limits>
 
-#include "rondo/base/error.h"
+#include "rondo/base/require.h"
 
 namespace rondo {
 namespace {
@@ -54,7 +54,11 @@ double student_cdf(double t, double freedom) {
 }
 
 double student_quantile(double probability, double freedom) {
-  RONDO_ASSERT(probability > 0 && probability < 1 && freedom > 0);
+  require(
+      probability > 0 && probability < 1 && freedom > 0,
+      "t distribution: expected a probability between 0 and 1 and degrees of freedom above 0, got "
+      "{} and {}",
+      probability, freedom);
   if (probability < 0.5) return -student_quantile(1 - probability, freedom);
   double low = 0;
   double high = 1;
@@ -86,7 +90,8 @@ MeanInterval mean_interval(const std::vector<double>& values) {
 }
 
 PairedTest paired_t_test(const std::vector<double>& a, const std::vector<double>& b) {
-  RONDO_ASSERT(a.size() == b.size());
+  require(a.size() == b.size(), "t test: expected pairs of values, got {} and {}", a.size(),
+          b.size());
   std::vector<double> differences;
   for (size_t i = 0; i < a.size(); ++i) differences.push_back(a[i] - b[i]);
   PairedTest test;

@@ -3,11 +3,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 
 #include "rondo/base/error.h"
+#include "rondo/base/require.h"
 #include "rondo/base/safetensors.h"
+#include "rondo/base/text.h"
 #include "rondo/metrics/statistics.h"
 
 namespace rondo {
@@ -54,7 +57,15 @@ ItemCounts sum_of_items(const TestItems& items) {
   return sum;
 }
 
+void require_metric(const std::string& metric, const TestItems& items) {
+  const std::vector<std::string> known = metrics_of_task(items.task);
+  require(std::find(known.begin(), known.end(), metric) != known.end(),
+          "items of task '{}': expected one of the metrics {}, got '{}'", items.task,
+          join(known, ", "), metric);
+}
+
 std::vector<double> resampled(const std::string& metric, const TestItems& items) {
+  require_metric(metric, items);
   return bootstrap_scores(items.items,
                           [&](const ItemCounts& sum) { return item_score(metric, sum); }, {});
 }
@@ -155,10 +166,12 @@ double item_score(const std::string& metric, const ItemCounts& sum) {
 }
 
 double test_score(const std::string& metric, const TestItems& items) {
+  require_metric(metric, items);
   return item_score(metric, sum_of_items(items));
 }
 
 Interval score_interval(const std::string& metric, const TestItems& items) {
+  require_metric(metric, items);
   if (metric != "accuracy" && metric != "top_five") return interval_of(resampled(metric, items));
   const ItemCounts sum = sum_of_items(items);
   const double right = sum.values[metric == "accuracy" ? kFirst : kAmongFive];

@@ -6,7 +6,7 @@
 #include <set>
 #include <utility>
 
-#include "rondo/base/error.h"
+#include "rondo/base/require.h"
 #include "rondo/base/text.h"
 #include "rondo/recurrence/stack.h"
 
@@ -128,7 +128,8 @@ void count_sharing(const Network& network, std::map<std::string, CostPart>& part
 CountRule count_rule(const std::string& name) {
   if (name == "macs") return CountRule::macs;
   if (name == "norms") return CountRule::norms;
-  RONDO_ASSERT(name == "authors");
+  require(name == "authors", "expected a rule for counting of macs, norms, authors, got '{}'",
+          name);
   return CountRule::authors;
 }
 

@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-#include "rondo/base/error.h"
+#include "rondo/base/require.h"
 #include "rondo/nn/position.h"
 
 namespace rondo {
@@ -102,6 +102,7 @@ Tensor EncoderDecoder::embed(const Tensor& table, const Tensor& tokens, int64_t 
 }
 
 State EncoderDecoder::encode(const Tensor& source, const Scope& scope) {
+  check_tokens(source, "source", config_.source_vocabulary);
   Call call;
   call.positions = at::arange(source.size(1), at::kLong).unsqueeze(0);  // [1, S]
   if (!source.is_meta()) call.visible = not_padding(source, config_.padding);
@@ -115,6 +116,12 @@ State EncoderDecoder::encode(const Tensor& source, const Scope& scope) {
 }
 
 Tensor EncoderDecoder::decode_rows(const Tensor& target, State& state, const Scope& scope) {
+  check_tokens(target, "target", config_.target_vocabulary);
+  require(state.has("memory") && state.has("position"),
+          "decoding: expected a state that encode() made");
+  require(state.get("memory").size(0) == target.size(0),
+          "inputs: target: expected {} rows as in source, got {}", state.get("memory").size(0),
+          target.size(0));
   const int64_t first = state.get("position").max().item<int64_t>();
   const int64_t count = target.size(1);
   Call call;
@@ -162,11 +169,6 @@ NamedTensors EncoderDecoder::forward(const NamedTensors& inputs, State& /*state*
                                      const Scope& scope) {
   const Tensor source = require_tokens(inputs, "source", config_.source_vocabulary);
   const Tensor target = require_tokens(inputs, "target", config_.target_vocabulary);
-  if (source.size(0) != target.size(0)) {
-    throw Error(ExitCode::bad_input,
-                fmt::format("inputs: target: expected {} rows as in source, got {}", source.size(0),
-                            target.size(0)));
-  }
   State local = encode(source, scope);
   return {{"logits", decode(target, local, scope)}};
 }

@@ -168,6 +168,7 @@ Tensor LanguageModel::forward_by_blocks(const Tensor& x, Call& call, const Scope
 
 Tensor LanguageModel::read_tokens(const Tensor& tokens, State& state, const Scope& scope,
                                   bool zero_states) {
+  check_tokens(tokens, "tokens", config_.vocabulary);
   const int64_t count = tokens.size(1);
   const Tensor position = begin(state, tokens.size(0));
   Call call;

@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 #include <xxhash.h>
 
-#include "rondo/base/error.h"
+#include "rondo/base/require.h"
 #include "rondo/model/encoder_decoder.h"
 #include "rondo/model/language_model.h"
 #include "rondo/model/pyramid.h"
@@ -102,10 +102,15 @@ Tensor require_tokens(const NamedTensors& inputs, const std::string& name, int64
     found->second = found->second.to(at::kLong);
   }
   const Tensor tokens = require_input(widened, name, at::kLong, 2);
-  if (tokens.is_meta()) return tokens;
-  if (tokens.numel() == 0) {
-    throw Error(ExitCode::bad_input, fmt::format("inputs: {}: is empty", name));
-  }
+  check_tokens(tokens, name, vocabulary);
+  return tokens;
+}
+
+void check_tokens(const Tensor& tokens, const std::string& name, int64_t vocabulary) {
+  require(tokens.defined() && tokens.scalar_type() == at::kLong && tokens.dim() == 2,
+          "inputs: {}: expected Long of 2 dimensions", name);
+  if (tokens.is_meta()) return;
+  require(tokens.numel() > 0, "inputs: {}: is empty", name);
   const int64_t low = tokens.min().item<int64_t>();
   const int64_t high = tokens.max().item<int64_t>();
   if (low < 0 || high >= vocabulary) {
@@ -114,7 +119,6 @@ Tensor require_tokens(const NamedTensors& inputs, const std::string& name, int64
                             vocabulary - 1, low < 0 ? low : high),
                 "the vocabulary of the data and of the model differ");
   }
-  return tokens;
 }
 
 Tensor require_images(const NamedTensors& inputs, int64_t side) {

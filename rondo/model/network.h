@@ -44,6 +44,8 @@ Tensor require_input(const NamedTensors& inputs, const std::string& name, at::Sc
                      int64_t rank);
 // int64 tokens [B, T] below `vocabulary`; int32 is widened.
 Tensor require_tokens(const NamedTensors& inputs, const std::string& name, int64_t vocabulary);
+// Error{bad_input} unless `tokens` are that.
+void check_tokens(const Tensor& tokens, const std::string& name, int64_t vocabulary);
 // images [B, 3, side, side].
 Tensor require_images(const NamedTensors& inputs, int64_t side);
 

@@ -1,6 +1,7 @@
 // Multi-head attention: projections with signals, scores, softmax, values.
 #include "rondo/nn/attention.h"
 
+#include "rondo/base/require.h"
 #include "rondo/nn/attend_fused.h"
 #include "rondo/nn/kernel_choice.h"
 
@@ -104,6 +105,11 @@ Tensor merge_heads(const Tensor& x) {
 
 Tensor attend(const Tensor& q, const Tensor& k, const Tensor& v, const AttendOptions& options,
               bool training, const Scope& scope) {
+  require(
+      q.dim() == 4 && k.dim() == 4 && v.dim() == 4 && q.size(3) == k.size(3) &&
+          k.size(2) == v.size(2),
+      "attention: expected queries, keys and values [B, H, T, d], queries and keys of one width, "
+      "as many keys as values");
   if (scope.watched() && (options.factor != 1.0 || options.scale.defined())) {
     const double scores =
         static_cast<double>(q.numel() / q.size(3)) * static_cast<double>(k.size(2));

@@ -7,12 +7,19 @@
 #include <algorithm>
 #include <limits>
 
+#include "rondo/base/require.h"
 #include "rondo/kernels/dropout.h"
 #include "rondo/kernels/packed_rows.h"
 #include "rondo/kernels/thresholds.h"
 
 namespace rondo::nn {
 namespace {
+
+// What our kernels would read beyond the end of.
+void require_width(const Tensor& x, int64_t width, const char* operation) {
+  const int64_t got = x.dim() > 0 ? x.size(-1) : 0;
+  require(got == width, "{}: expected rows of {} numbers, got {}", operation, width, got);
+}
 
 Tensor shape_only(const Tensor& like, const Shape& shape) {
   return at::empty(shape, like.options());
@@ -96,6 +103,7 @@ Tensor rounded(const Tensor& x) { return x.to(at::kBFloat16).to(at::kFloat); }
 Tensor linear(const Tensor& x, const LinearMap& map, const Scope& scope, Result result) {
   const Tensor& weight = map.weight;
   const Tensor& bias = map.bias;
+  require_width(x, weight.size(1), "linear map");
   if (scope.watched()) {
     scope.multiply_adds(static_cast<double>(x.numel()) * static_cast<double>(weight.size(0)));
   }
@@ -116,6 +124,7 @@ PackedWeight::PackedWeight(const Tensor& weight, kernels::PackedFormat format)
 Tensor packed_linear(const Tensor& x, const PackedWeight& weight, const Tensor& bias,
                      const Scope& scope) {
   const kernels::PackedMatrix& w = weight.matrix;
+  require_width(x, w.in, "linear map");
   if (scope.watched()) {
     scope.multiply_adds(static_cast<double>(x.numel()) * static_cast<double>(w.out));
   }
@@ -136,6 +145,7 @@ Tensor packed_linear(const Tensor& x, const PackedWeight& weight, const Tensor& 
 
 Tensor int8_linear(const Tensor& x, const kernels::Int8Matrix& weight, const Tensor& bias,
                    const Scope& scope) {
+  require_width(x, weight.in, "linear map");
   if (scope.watched()) {
     scope.multiply_adds(static_cast<double>(x.numel()) * static_cast<double>(weight.out));
   }
@@ -162,6 +172,7 @@ Tensor int8_linear(const Tensor& x, const kernels::Int8Matrix& weight, const Ten
 }
 
 Tensor matmul(const Tensor& a, const Tensor& b, const Scope& scope) {
+  require_width(a, b.size(-2), "product");
   if (scope.watched()) {
     scope.multiply_adds(static_cast<double>(a.numel()) * static_cast<double>(b.size(-1)));
   }
@@ -283,6 +294,7 @@ Tensor embed(const Tensor& table, const Tensor& tokens, int64_t padding) {
 
 Tensor activate(const Tensor& x, Activation activation, const Tensor& bias) {
   if (x.is_meta()) return x;
+  if (bias.defined()) require_width(x, bias.numel(), "activation");
   if (kernels_take(x) && x.is_contiguous() &&
       (!bias.defined() || bias.scalar_type() == at::kFloat)) {
     return fused_activation(x, bias, activation == Activation::gelu);

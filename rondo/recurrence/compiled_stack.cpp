@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "rondo/base/require.h"
 #include "rondo/kernels/decode_attention.h"
 
 namespace rondo {
@@ -20,6 +21,19 @@ int64_t RowPast::bytes() const {
   int64_t total = 0;
   for (const auto& level : levels) total += level->bytes();
   return total;
+}
+
+void check_step(const StepRows& rows, const std::vector<int64_t>& tokens, int64_t levels,
+                int64_t vocabulary) {
+  require(!rows.empty() && rows.size() == tokens.size(),
+          "step: expected a token for each of some rows, got {} tokens for {} rows", tokens.size(),
+          rows.size());
+  for (size_t r = 0; r < rows.size(); ++r) {
+    require(rows[r] != nullptr && static_cast<int64_t>(rows[r]->levels.size()) == levels,
+            "step: row {}: expected a row that this model has opened", r);
+    require(tokens[r] >= 0 && tokens[r] < vocabulary,
+            "step: row {}: expected a token from 0 to {}, got {}", r, vocabulary - 1, tokens[r]);
+  }
 }
 
 RowPast CompiledStack::open(const State& state, int64_t tokens_seen) const {
@@ -243,11 +257,7 @@ void CompiledStack::attend_memory(const CompiledLevel& level, Step& step) const 
     query.count = memory.count;
     query.width = d;
     query.scale = 1.0F / std::sqrt(static_cast<float>(d));
-    auto& scratch = step.own.scratch;
-    if (scratch.size() < static_cast<size_t>(memory.count)) {
-      scratch.resize(static_cast<size_t>(memory.count));
-    }
-    kernels::attend_one(query, scratch.data(), out[r] + h * d);
+    kernels::attend_one(query, with_room(step.own.scratch, memory.count), out[r] + h * d);
   }
 }
 

@@ -64,6 +64,10 @@ class StepWorkspace {
 
 // The documents whose next token is read, together.
 using StepRows = std::vector<RowPast*>;
+// Error{bad_input} unless there is a row of a model of `levels` levels for each token, and every
+// token is below `vocabulary`.
+void check_step(const StepRows& rows, const std::vector<int64_t>& tokens, int64_t levels,
+                int64_t vocabulary);
 
 class CompiledStack {
  public:

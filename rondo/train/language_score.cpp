@@ -5,8 +5,8 @@
 #include <cmath>
 #include <map>
 
-#include "rondo/base/error.h"
 #include "rondo/base/progress.h"
+#include "rondo/base/require.h"
 #include "rondo/model/recent_tokens.h"
 
 namespace rondo {
@@ -97,7 +97,8 @@ void SegmentTensors::shorten(int64_t length) {
 
 LanguageScore score_documents(LanguageModel& model, const Documents& documents,
                               const ScoreOptions& options, State* state) {
-  RONDO_ASSERT(state == nullptr || options.rows == 1);
+  require(state == nullptr || options.rows == 1,
+          "scoring: a state belongs to one document: expected 1 row, got {}", options.rows);
   const at::NoGradGuard no_grad;
   const auto started = std::chrono::steady_clock::now();
   SegmentOptions segments;

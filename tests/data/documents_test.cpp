@@ -155,8 +155,8 @@ TEST_F(DocumentsTest, ReadsAnyPart) {
     }
     ASSERT_EQ(part.back(), -7);
   }
-  EXPECT_DEATH(documents.read(1, 0, documents.document(1).tokens + 1, nullptr), "");
-  EXPECT_DEATH(documents.document(2), "");
+  EXPECT_THROW(documents.read(1, 0, documents.document(1).tokens + 1, nullptr), Error);
+  EXPECT_THROW(documents.document(2), Error);
 }
 
 TEST_F(DocumentsTest, IsBuiltOnceAndMovesFreely) {

@@ -39,10 +39,10 @@ TEST_F(ParallelCorpusTest, KeepsPairsAndCountsTheOthers) {
   }
   EXPECT_EQ(corpus.source_tokens(), 3 + 5 + 6 + 1 + 2);
   EXPECT_EQ(corpus.target_tokens(), 1 + 5 + 1 + 6 + 1);
-  EXPECT_DEATH(corpus.source(5), "");
-  EXPECT_DEATH(corpus.target(-1), "");
-  EXPECT_DEATH(corpus.line(5), "");
-  EXPECT_DEATH(corpus.source(0)[3], "");
+  EXPECT_THROW(corpus.source(5), Error);
+  EXPECT_THROW(corpus.target(-1), Error);
+  EXPECT_THROW(corpus.line(5), Error);
+  EXPECT_THROW(corpus.source(0)[3], Error);
 }
 
 TEST_F(ParallelCorpusTest, CutsWhenAsked) {

@@ -1,19 +1,32 @@
 #!/usr/bin/env python3
 """SReT in plain PyTorch: three strided convolutions, then stages of blocks played twice, each time followed by a small
-feed-forward of its own; attention in groups of tokens, permuted in the second loop; learned residual coefficients."""
+feed-forward of its own; attention in groups of tokens, permuted in the second loop; learned residual coefficients.
+
+--onnx FILE writes the forward pass as ONNX instead (image_runtime.py runs it), with the permutations drawn as constants.
+"""
 
 import json
+import sys
 
 from protocol import agree, arguments, autocast, load_torch, serve, shake, training_step
 
 options = arguments(__doc__, what="forward", image=224, classes=1000, widths="64,128,256", heads="2,4,8",
-                    hidden_ratio=3.6, projection=1.0, blocks="2,5,3", loops=2, groups="[[8,2],[4,1],[1,1]]", rows=32)
+                    hidden_ratio=3.6, projection=1.0, blocks="2,5,3", loops=2, groups="[[8,2],[4,1],[1,1]]", rows=32, onnx="")
 torch = load_torch(options)
 import torch.nn.functional as F  # noqa: E402
 from torch import nn  # noqa: E402
 
 EPSILON = 1e-6
-drawn = []  # permutations, in order of use (--agree)
+drawn = []  # permutations and their inverses, in order of use
+again = None  # an iterator over these: to be used once more, as constants of an exported network
+
+
+def draw(tokens):
+    permutation = torch.randperm(tokens)
+    order = (permutation, permutation.argsort())
+    if options.agree or options.onnx:
+        drawn.append(order)
+    return order
 
 
 class Join(nn.Module):
@@ -92,10 +105,7 @@ class Stage(nn.Module):
             block, loop = self.blocks[i // self.loops], i % self.loops
             order = None
             if loop > 0 and self.groups[loop] > 1:
-                permutation = torch.randperm(x.shape[1])
-                order = (permutation, permutation.argsort())
-                if options.agree:
-                    drawn.append(permutation)
+                order = next(again) if again is not None else draw(x.shape[1])
             x = projection(block(x, self.groups[loop], order))
         return x
 
@@ -155,6 +165,13 @@ def stage_weights(name, stage):
     return weights
 
 
+def export(model, images, path):
+    """The forward pass as ONNX, with the permutations of the last one."""
+    global again
+    again = iter(list(drawn))
+    torch.onnx.export(model, images, path, opset_version=16, input_names=["images"], output_names=["logits"])
+
+
 def compare(model, o):
     """The same network in our terms."""
     shake(torch, model)
@@ -182,7 +199,9 @@ projection = {o.projection}
         weights.update(affine(f"pool.{s}", pool))
     images = torch.randn(o.rows, 3, o.image, o.image)
     logits = model(images)
-    inputs = {"images": images, **{f"permutation.{i}": p for i, p in enumerate(drawn)}}
+    inputs = {"images": images, **{f"permutation.{i}": p for i, (p, _) in enumerate(drawn)}}
+    if o.onnx:
+        export(model, images, o.onnx)
     agree(o.agree, toml, weights, inputs, logits)
 
 
@@ -190,6 +209,11 @@ model = SReT(options)
 if options.agree:
     compare(model, options)
 images = torch.randn(options.rows, 3, options.image, options.image)
+if options.onnx:
+    with torch.no_grad():
+        model.eval()(images)
+    export(model, images, options.onnx)
+    sys.exit(0)
 labels = torch.randint(options.classes, (options.rows,))
 
 

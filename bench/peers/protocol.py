@@ -38,18 +38,18 @@ def load_torch(options):
     try:
         import torch
     except ImportError:
-        print("python3-torch is not installed", flush=True)
-        sys.exit(0)
+        leave("python3-torch is not installed")
     torch.set_num_threads(options.threads)
     torch.manual_seed(1)
     return torch
 
 
 def write_safetensors(path, tensors):
+    """Tensors of torch or arrays of numpy."""
     header, body = {}, b""
     for name, tensor in tensors.items():
-        data = tensor.detach().contiguous().numpy().tobytes()
-        kind = {"torch.float32": "F32", "torch.int64": "I64"}[str(tensor.dtype)]
+        data = (tensor.detach().contiguous().numpy() if hasattr(tensor, "detach") else tensor).tobytes()
+        kind = {"float32": "F32", "int64": "I64"}[str(tensor.dtype).replace("torch.", "")]
         header[name] = {"dtype": kind, "shape": list(tensor.shape), "data_offsets": [len(body), len(body) + len(data)]}
         body += data
     text = json.dumps(header).encode()
@@ -80,6 +80,12 @@ def peak_bytes():
         return next(int(line.split()[1]) * 1024 for line in status if line.startswith("VmHWM:"))
 
 
+def leave(why):
+    """Without a network: `why` is what the report says."""
+    print(why, flush=True)
+    sys.exit(0)
+
+
 def serve(torch, module, work, options):
     """Says ready, then works when told."""
     facts = {
@@ -88,6 +94,10 @@ def serve(torch, module, work, options):
         "threads": torch.get_num_threads(),
         "precision": options.precision,
     }
+    answer(facts, work, options)
+
+
+def answer(facts, work, options):
     clock = time.perf_counter if options.clock == "wall" else lambda: time.process_time() / options.threads
     print("ready " + json.dumps(facts), flush=True)
     for line in sys.stdin:

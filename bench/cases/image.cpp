@@ -3,6 +3,8 @@
 
 #include "bench/cases/parts.h"
 #include "rondo/config/zoo.h"
+#include "rondo/infer/image_model.h"
+#include "rondo/infer/runtime.h"
 #include "rondo/model/cost.h"
 #include "rondo/nn/precision.h"
 
@@ -43,6 +45,19 @@ std::function<void()> image_forward(const PyramidConfig& c, int64_t rows, bool b
   };
 }
 
+// As `rondo classify` runs it.
+std::function<void()> image_compiled(const PyramidConfig& c, int64_t rows) {
+  const auto compiled = compile_image_network(*drawn_network(ModelConfig{c}));
+  const auto workspace = std::make_shared<ImageWorkspace>();
+  const Tensor images = random_images(c, rows);
+  const Tensor logits = at::empty({rows, c.classes});
+  return [compiled, workspace, images, logits] {
+    const Runtime::Turn turn(Runtime::get());
+    compiled->forward(images.data_ptr<float>(), images.size(0), logits.data_ptr<float>(),
+                      turn.team(), *workspace);
+  };
+}
+
 std::function<void()> image_step(const PyramidConfig& c, int64_t rows, bool bf16) {
   const auto network = drawn_network(ModelConfig{c});
   const NamedTensors inputs = {{"images", random_images(c, rows)}};
@@ -63,7 +78,8 @@ BenchResult image_race(const char* name, const char* what, int64_t rows,
   const PyramidConfig global = sret_tiny(false);
   const auto units = static_cast<double>(rows);
   const auto work = [&](const PyramidConfig& c, bool bf16) {
-    return training ? image_step(c, rows, bf16) : image_forward(c, rows, bf16);
+    if (training) return image_step(c, rows, bf16);
+    return bf16 ? image_forward(c, rows, bf16) : image_compiled(c, rows);
   };
   const Cost cost = measure_cost(ModelConfig{sliced});
   const double saved = measure_cost(ModelConfig{global}).multiply_adds / cost.multiply_adds;
@@ -77,6 +93,15 @@ BenchResult image_race(const char* name, const char* what, int64_t rows,
   race.ours("fp32 global", units, "images", work(global, false));
   race.peer("PyTorch fp32", units, "images", "image.py", image_words(sliced, what, rows),
             cost.parameters);
+  if (!training) {
+    for (const auto& [engine, script] :
+         {std::pair("ONNX Runtime fp32", "onnxruntime"), std::pair("OpenVINO fp32", "openvino")}) {
+      std::vector<std::string> words = image_words(sliced, what, rows);
+      words.insert(words.end(), {"--engine", script});
+      race.peer(engine, units, "images", "image_runtime.py", words);
+      race.faster("fp32", engine, 1.0);
+    }
+  }
   race.faster("fp32", "PyTorch fp32", 2.0);
   race.faster("bf16", "PyTorch fp32", 0);
   race.faster("fp32", "fp32 global", 1.15);

@@ -110,6 +110,26 @@ BenchResult translate_sentences(const BenchOptions& options) {
   return race.run();
 }
 
+// The vanilla network beside CTranslate2, which knows no other.
+BenchResult translate_vanilla(const BenchOptions& options) {
+  constexpr double kUnits = kPairs;
+  EncoderDecoderConfig c = base_model("ringformer/mt-base-vanilla");
+  c.norm_epsilon = 1e-5;
+  const int64_t parameters = count_parameters(*drawn_network(ModelConfig{c}));
+  Race race("translate-vanilla", options);
+  for (const auto& [name, format, compute] : {std::tuple("fp32", nn::WeightFormat::fp32, "float32"),
+                                              std::tuple("int8", nn::WeightFormat::int8, "int8")}) {
+    const std::string peer = std::string("CTranslate2 ") + name;
+    std::vector<std::string> words = translation_words(c, "translate", "");
+    words.erase(words.begin() + 2, words.begin() + 4);  // there are no signals
+    words.insert(words.end(), {"--compute", compute});
+    race.ours(name, kUnits, "sentences", searching(c, format));
+    race.peer(peer, kUnits, "sentences", "translation_ctranslate2.py", words, parameters);
+    race.faster(name, peer, 1.0);
+  }
+  return race.run();
+}
+
 }  // namespace
 
 void add_translation_cases(std::vector<BenchCase>& cases) {
@@ -117,6 +137,8 @@ void add_translation_cases(std::vector<BenchCase>& cases) {
                    false, ring_costs});
   cases.push_back(
       {"translate", "beam search of 5 over 32 sentences of 32 tokens", false, translate_sentences});
+  cases.push_back({"translate-vanilla", "the same by a vanilla network, beside CTranslate2", false,
+                   translate_vanilla});
 }
 
 }  // namespace rondo

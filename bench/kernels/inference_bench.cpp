@@ -15,13 +15,7 @@ void register_packed(int64_t rows, int64_t out, int64_t in) {
     const std::string shape =
         std::to_string(rows) + "x" + std::to_string(out) + "x" + std::to_string(in) + "/" + name;
     bench::compare("packed_linear/" + shape, [=, format = format]() -> bench::Work {
-      const auto map = std::make_shared<nn::Linear>(at::randn({out, in}), Tensor());
-      map->convert(format);
-      const Tensor x = at::randn({rows, in});
-      return [=] {
-        const c10::InferenceMode no_gradients;
-        map->forward(x, Scope());
-      };
+      return bench::packed_product(at::randn({out, in}), rows, format);
     });
   }
 }

@@ -11,11 +11,14 @@
 #include <benchmark/benchmark.h>
 #include <torch/csrc/autograd/autograd.h>
 
+#include <algorithm>
 #include <functional>
+#include <memory>
 #include <string>
 #include <thread>
 
 #include "rondo/nn/kernel_choice.h"
+#include "rondo/nn/layers.h"
 #include "rondo/nn/precision.h"
 
 namespace rondo::bench {
@@ -38,6 +41,25 @@ inline void compare(const std::string& name, const Setup& setup) {
         ->Unit(benchmark::kMicrosecond)
         ->UseRealTime();
   }
+}
+
+// `rows` through weight [out, in] as inference keeps it.
+inline Work packed_product(const Tensor& weight, int64_t rows, nn::WeightFormat format) {
+  struct Product {
+    explicit Product(nn::WeightFormat f)
+        : packer(f == nn::WeightFormat::bf16 ? kernels::PackedFormat::bf16
+                                             : kernels::PackedFormat::fp32,
+                 f == nn::WeightFormat::int8) {}
+    nn::WeightPacker packer;
+    nn::CompiledLinear map;
+    nn::RowBuffer in, out;
+  };
+  const auto p = std::make_shared<Product>(format);
+  p->map = p->packer.linear(weight, Tensor());
+  p->in.resize(rows, weight.size(1));
+  p->out.resize(rows, weight.size(0));
+  std::fill_n(p->in.rows(rows).data, rows * p->in.rows(rows).stride, 0.5F);
+  return [p, rows] { p->map.forward(p->in.rows(rows), p->out.rows(rows), kernels::Member()); };
 }
 
 // `forward` alone, and with the gradients of `leaves`, in fp32 and in mixed precision.

@@ -24,14 +24,7 @@ void register_linear(const ProductShape& shape) {
 
 void register_format(const ProductShape& shape, nn::WeightFormat format, const char* name) {
   bench::compare("weights/" + shape.name() + "/" + name, [shape, format]() -> bench::Work {
-    const Tensor x = at::randn({shape.rows, shape.in});
-    const auto map =
-        std::make_shared<nn::Linear>(at::randn({shape.out, shape.in}), at::randn({shape.out}));
-    map->convert(format);
-    return [=] {
-      const at::NoGradGuard no_grad;
-      map->forward(x, Scope());
-    };
+    return bench::packed_product(at::randn({shape.out, shape.in}), shape.rows, format);
   });
 }
 

@@ -48,7 +48,7 @@ class Search {
 
  private:
   void start(const Tensor& source) {
-    rows_ = model_.encode(source);
+    rows_ = model_.encode(source, team_, workspace_);
     const Tensor lengths = source.ne(model_.config().padding).sum(1);  // [B]
     for (int64_t i = 0; i < source.size(0); ++i) {
       Sentence s;

@@ -35,6 +35,8 @@ class Classifier {
 
  private:
   ImageModel model_;
+  std::shared_ptr<const CompiledImageNetwork> compiled_;
+  std::shared_ptr<ImageWorkspace> workspace_;  // of whoever has the turn
   int64_t side_;
   Augmenter augmenter_;
 };

@@ -1,6 +1,10 @@
 // Packing a translation model, encoding, and a step of decoding.
 #include "rondo/infer/compiled_translation_model.h"
 
+#include <algorithm>
+
+#include "rondo/nn/kernel_choice.h"
+
 namespace rondo {
 namespace {
 
@@ -31,14 +35,47 @@ CompiledTranslationModel::CompiledTranslationModel(const EncoderDecoder& model,
   decoder_ = copy_->decoder().compile(packer_, options);
   const nn::LinearMap head = copy_->head_map();
   head_ = packer_.linear(head.weight, head.bias);
-  if (options.fold_signals) copy_->encoder().fold_signals();
-  copy_->encoder().convert(format);
+  encoder_ = copy_->encoder().compile_sequences(packer_, options.fold_signals);
 }
 
-std::vector<RowPast> CompiledTranslationModel::encode(const Tensor& source) const {
+// → [B, S, D]
+Tensor CompiledTranslationModel::encode_memory(const Tensor& source, kernels::Team& team,
+                                               Workspace& w) const {
+  const int64_t width = encoder_.width();
+  const Tensor real = source.ne(config().padding).contiguous();  // [B, S]
+  SequenceShape shape;
+  shape.sequences = source.size(0);
+  shape.tokens = source.size(1);
+  if (!real.all().item<bool>()) {
+    shape.visible = reinterpret_cast<const uint8_t*>(real.data_ptr<bool>());
+  }
+  const Tensor memory = copy_->embed_source(source).to(at::kFloat).contiguous();
+  const nn::Rows x = encoder_.begin(shape, team.size(), w.encoder);
+  const Tensor rows = at::from_blob(x.data, {x.count, width}, {x.stride, 1}, at::kFloat);
+  rows.copy_(memory.view({x.count, width}));
+  const int members = team.size();
+  team.run(members, [&](int index) {
+    encoder_.forward(shape, /*orders=*/nullptr, w.encoder, {&team, index, members});
+  });
+  memory.view({x.count, width}).copy_(rows);
+  return memory;
+}
+
+std::vector<RowPast> CompiledTranslationModel::encode_plainly(const Tensor& source) const {
+  const State all = copy_->encode(source, Scope());
+  std::vector<RowPast> rows(static_cast<size_t>(source.size(0)));
+  for (size_t b = 0; b < rows.size(); ++b) {
+    rows[b].plain = all.select(at::tensor({static_cast<int64_t>(b)}, at::kLong));
+  }
+  return rows;
+}
+
+std::vector<RowPast> CompiledTranslationModel::encode(const Tensor& source, kernels::Team& team,
+                                                      Workspace& w) const {
   const c10::InferenceMode no_gradients;
-  const Tensor memory = copy_->encode(source, Scope()).get("memory").to(at::kFloat);  // [B, S, D]
-  const Tensor real = source.ne(config().padding).sum(1);                             // [B]
+  if (nn::kernels_in_use() != nn::Kernels::fused) return encode_plainly(source);
+  const Tensor memory = encode_memory(source, team, w);
+  const Tensor real = source.ne(config().padding).sum(1);  // [B]
   std::vector<int64_t> lengths(real.data_ptr<int64_t>(), real.data_ptr<int64_t>() + real.numel());
   std::vector<RowPast> rows;
   for (size_t b = 0; b < lengths.size(); ++b) rows.push_back(decoder_.open({}, 0));
@@ -50,9 +87,32 @@ std::vector<RowPast> CompiledTranslationModel::encode(const Tensor& source) cons
   return rows;
 }
 
+// Row by row.
+void CompiledTranslationModel::step_plainly(const StepRows& rows,
+                                            const std::vector<int64_t>& tokens,
+                                            Workspace& w) const {
+  const auto n = static_cast<int64_t>(rows.size());
+  w.output.resize(n, decoder_.width());
+  w.logits.resize(n, head_.w.out);
+  for (int64_t r = 0; r < n; ++r) {
+    RowPast& row = *rows[static_cast<size_t>(r)];
+    const Tensor token = at::tensor({tokens[static_cast<size_t>(r)]}, at::kLong).view({1, 1});
+    const Tensor y = copy_->decode_rows(token, row.plain, Scope());  // [1, 1, D]
+    const Tensor logits = copy_->head(y, Scope());                   // [1, 1, V]
+    const auto put = [r](const Tensor& from, nn::RowBuffer& to) {
+      const Tensor flat = from.to(at::kFloat).contiguous();
+      std::copy_n(flat.data_ptr<float>(), flat.numel(), to.rows(r + 1)[r]);
+    };
+    put(y, w.output);
+    put(logits, w.logits);
+    ++row.tokens_seen;
+  }
+}
+
 void CompiledTranslationModel::step(const StepRows& rows, const std::vector<int64_t>& tokens,
                                     kernels::Team& team, Workspace& w) const {
   const c10::InferenceMode no_gradients;
+  if (nn::kernels_in_use() != nn::Kernels::fused) return step_plainly(rows, tokens, w);
   const auto n = static_cast<int64_t>(rows.size());
   const int64_t width = decoder_.width();
   check_step(rows, tokens, decoder_.size(), head_.w.out);

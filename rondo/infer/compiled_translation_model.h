@@ -1,7 +1,8 @@
 // A translation model ready for use: weights packed once in a format with as many bits as wanted,
-// level signals folded into weights of each level's own. Sentences are encoded by the network's own
-// modules, in a copy that shares the model's tensors; tokens are decoded by a CompiledStack. The
-// model itself stays as it is. Immutable, and shared by any number of threads.
+// level signals folded into weights of each level's own. Sentences are encoded by a
+// CompiledSequenceStack, tokens decoded by a CompiledStack; where the process uses reference
+// kernels, both by the network's own modules in fp32. The model itself stays as it is. Immutable,
+// and shared by any number of threads.
 #pragma once
 
 #include "rondo/infer/step_parts.h"
@@ -21,15 +22,17 @@ class CompiledTranslationModel {
 
   const EncoderDecoderConfig& config() const { return copy_->config(); }
 
-  // Encodes source [B, S] (padded) → for each sentence a row that has read nothing of its
-  // translation. Copies of a row (RowPast::clone) share what they have in common.
-  std::vector<RowPast> encode(const Tensor& source) const;
-
-  // What a step needs besides weights: each search has one.
+  // What a search needs besides weights.
   struct Workspace {
+    SequenceWorkspace encoder;
     StepParts parts;
     nn::RowBuffer output, logits;  // [rows, D] and [rows, V] after step()
   };
+  // Encodes source [B, S] (padded) → for each sentence a row that has read nothing of its
+  // translation. Copies of a row (RowPast::clone) share what they have in common.
+  std::vector<RowPast> encode(const Tensor& source, kernels::Team& team,
+                              Workspace& workspace) const;
+
   // Reads tokens[i] into rows[i], all as far in their sentences. A row's numbers do not depend on
   // the others'.
   void step(const StepRows& rows, const std::vector<int64_t>& tokens, kernels::Team& team,
@@ -41,9 +44,15 @@ class CompiledTranslationModel {
   Tensor exact_logits(const nn::Rows& output, const Tensor& tokens) const;
 
  private:
+  Tensor encode_memory(const Tensor& source, kernels::Team& team, Workspace& workspace) const;
+  std::vector<RowPast> encode_plainly(const Tensor& source) const;
+  void step_plainly(const StepRows& rows, const std::vector<int64_t>& tokens,
+                    Workspace& workspace) const;
+
   bool rounded_;
-  std::shared_ptr<EncoderDecoder> copy_;
+  std::shared_ptr<EncoderDecoder> copy_;  // its modules, with the model's tensors; never changed
   nn::WeightPacker packer_;
+  CompiledSequenceStack encoder_;
   CompiledStack decoder_;
   nn::CompiledLinear head_;
 };

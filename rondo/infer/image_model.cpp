@@ -5,6 +5,8 @@
 
 #include "rondo/base/error.h"
 #include "rondo/base/text.h"
+#include "rondo/model/pyramid.h"
+#include "rondo/model/vision.h"
 
 namespace rondo {
 namespace {
@@ -83,6 +85,13 @@ ImageModel load_image_model(const std::string& given, int64_t loops, Verify veri
     model.names.titles.push_back(model.names.ids.back());
   }
   return model;
+}
+
+std::shared_ptr<const CompiledImageNetwork> compile_image_network(const Network& network) {
+  if (const auto* vision = dynamic_cast<const Vision*>(&network)) return vision->compile();
+  const auto* pyramid = dynamic_cast<const Pyramid*>(&network);
+  RONDO_ASSERT(pyramid != nullptr);
+  return pyramid->compile();
 }
 
 Tensor image_logits(Network& network, const Tensor& images) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "rondo/config/trained_files.h"
+#include "rondo/model/compiled_image.h"
 #include "rondo/model/network.h"
 
 namespace rondo {
@@ -21,7 +22,10 @@ struct ImageModel {
 ImageModel load_image_model(const std::string& given, int64_t loops = 0,
                             Verify verify = Verify::checksum);
 
-// Logits [B, classes] of images [B, 3, side, side], without gradients.
+// The network of an image model as inference runs it; later changes of its weights are not noticed.
+std::shared_ptr<const CompiledImageNetwork> compile_image_network(const Network& network);
+
+// Logits [B, classes] of images [B, 3, side, side] by the network's own modules, without gradients.
 Tensor image_logits(Network& network, const Tensor& images);
 
 // The names in `path` for the classes of a network. Error{usage} if it is no image network,

@@ -62,9 +62,12 @@ void pack_into(const float* w, void* memory, PackedMatrix& matrix);
 void matvec(const PackedMatrix& w, const float* x, int64_t first, int64_t last, float* y);
 
 // y = (x - mean) / √(variance + ε) · weight + bias, or without a bias x / √(mean of x² + ε) ·
-// weight.
+// weight. y may be x.
 void norm_one(const float* x, const float* weight, const float* bias, float epsilon, int64_t width,
               float* y);
+
+// to = a · x + b · y; `to` may be x or y.
+void sum_one(const float* x, float a, const float* y, float b, int64_t width, float* to);
 
 // x / √(Σx² + ε), in place.
 void normalise_one(float* x, int64_t width, float epsilon);

@@ -58,9 +58,16 @@ void norm_one_of(const float* x, const float* weight, const float* bias, float e
     mean *= share;
   }
   const float factor = 1.0F / std::sqrt(squares_of(x, width, mean) * share + epsilon);
+#pragma omp simd
   for (int64_t i = 0; i < width; ++i) y[i] = (x[i] - mean) * factor * weight[i];
   if (bias == nullptr) return;
+#pragma omp simd
   for (int64_t i = 0; i < width; ++i) y[i] += bias[i];
+}
+
+void sum_one_of(const float* x, float a, const float* y, float b, int64_t width, float* to) {
+#pragma omp simd
+  for (int64_t i = 0; i < width; ++i) to[i] = a * x[i] + b * y[i];
 }
 
 void normalise_one_of(float* x, int64_t width, float epsilon) {
@@ -84,6 +91,7 @@ namespace rondo::kernels {
 
 HWY_EXPORT(matvec_of);
 HWY_EXPORT(norm_one_of);
+HWY_EXPORT(sum_one_of);
 HWY_EXPORT(normalise_one_of);
 HWY_EXPORT(gelu_one_of);
 
@@ -94,6 +102,10 @@ void matvec(const PackedMatrix& w, const float* x, int64_t first, int64_t last, 
 void norm_one(const float* x, const float* weight, const float* bias, float epsilon, int64_t width,
               float* y) {
   HWY_DYNAMIC_DISPATCH(norm_one_of)(x, weight, bias, epsilon, width, y);
+}
+
+void sum_one(const float* x, float a, const float* y, float b, int64_t width, float* to) {
+  HWY_DYNAMIC_DISPATCH(sum_one_of)(x, a, y, b, width, to);
 }
 
 void normalise_one(float* x, int64_t width, float epsilon) {

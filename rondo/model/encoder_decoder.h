@@ -29,12 +29,16 @@ class EncoderDecoder : public Network {
   LossSum loss_of_target(const Tensor& target, const Tensor& labels, State& state,
                          double smoothing = 0.0);
 
-  // For decoding otherwise (infer/compiled_translation_model.h): what its first level reads of one
-  // target token of each row [B, 1], the `first`-th of their sentences; the stack; the head.
+  // For running it otherwise (infer/compiled_translation_model.h): what the first level reads of
+  // source tokens [B, S], or of one target token of each row [B, 1], the `first`-th of their
+  // sentences; the stacks; the head.
+  Tensor embed_source(const Tensor& tokens) const {
+    return embed(source_embedding_, tokens, 0, Scope());
+  }
   Tensor embed_target(const Tensor& tokens, int64_t first) const {
     return embed(target_embedding_, tokens, first, Scope());
   }
-  Stack& encoder() const { return *encoder_; }
+  const Stack& encoder() const { return *encoder_; }
   const Stack& decoder() const { return *decoder_; }
   nn::LinearMap head_map() const;
 

@@ -67,6 +67,18 @@ Tensor PyramidStem::forward(const Tensor& images, const Scope& scope) {
   return x;
 }
 
+std::vector<nn::CompiledConvolution> PyramidStem::compile(nn::WeightPacker& packer) const {
+  std::vector<nn::CompiledConvolution> compiled;
+  for (size_t i = 0; i < convolutions_.size(); ++i) {
+    nn::Conv2d::CompileOptions how;
+    how.planar = i == 0;
+    how.relu = !norms_.empty();
+    if (!norms_.empty()) how.norm = norms_[i].get();
+    compiled.push_back(convolutions_[i]->compile(packer, how));
+  }
+  return compiled;
+}
+
 Pyramid::Pyramid(const PyramidConfig& config) : config_(config) {
   const PyramidConfig& c = config_;
   const int64_t first = c.widths.front();
@@ -164,6 +176,34 @@ NamedTensors Pyramid::forward(const NamedTensors& inputs, State& /*state*/, cons
     outputs["logits_shallow"] = run(x, true, call, scope / "shallow");
   }
   return outputs;
+}
+
+std::shared_ptr<const CompiledImageNetwork> Pyramid::compile() const {
+  const at::NoGradGuard no_grad;
+  auto compiled = std::make_shared<CompiledImageNetwork>();
+  CompiledImageNetwork& n = *compiled;
+  n.side_ = config_.image;
+  n.stem_ = stem_->compile(n.packer_);
+  n.class_token_ = n.packer_.vector(class_token_);
+  Tensor positions = positions_.flatten(2).squeeze(0).t();  // [h·w, C]
+  if (class_token_.defined()) positions = at::cat({at::zeros({1, positions.size(1)}), positions});
+  n.positions_ = n.packer_.vector(positions);
+  int64_t side = first_side(config_);
+  for (int64_t s = 0; s < config_.stages(); ++s) {
+    n.stages_.emplace_back();
+    CompiledImageStage& stage = n.stages_.back();
+    stage.side = side;
+    stage.stack = (*stages_)[s].compile_sequences(n.packer_, /*fold_signals=*/false);
+    if (s + 1 == config_.stages()) break;
+    stage.pool = (*pools_)[s].compile(n.packer_, {});
+    if (class_token_.defined()) stage.pool_class = (*token_pools_)[s].compile(n.packer_);
+    side = stage.pool.shape.side(side);
+  }
+  n.pooling_ = class_token_.defined() ? ImagePooling::class_token : ImagePooling::norm_of_mean;
+  n.norm_ = norm_->compile(n.packer_);
+  n.head_ = head_->compile(n.packer_);
+  n.close(config_.depth.recursive.eval_permutation == "random");
+  return compiled;
 }
 
 Tensor Pyramid::loss(const NamedTensors& inputs, const NamedTensors& outputs) const {

@@ -1,6 +1,7 @@
 // Image classification in stages of shrinking resolution and growing width: SReT and PiT.
 #pragma once
 
+#include "rondo/model/compiled_image.h"
 #include "rondo/model/network.h"
 #include "rondo/recurrence/stack.h"
 
@@ -11,6 +12,8 @@ class PyramidStem : public nn::Module {
  public:
   explicit PyramidStem(const PyramidConfig& config);
   Tensor forward(const Tensor& images, const Scope& scope);
+  // As in evaluation mode, with batch norms folded in.
+  std::vector<nn::CompiledConvolution> compile(nn::WeightPacker& packer) const;
 
  private:
   std::vector<std::shared_ptr<nn::Conv2d>> convolutions_;
@@ -24,6 +27,9 @@ class Pyramid : public Network {
   NamedTensors forward(const NamedTensors& inputs, State& state, const Scope& scope) override;
   Tensor loss(const NamedTensors& inputs, const NamedTensors& outputs) const override;
   NamedTensors example(int64_t tokens) const override;
+
+  // As in evaluation mode.
+  std::shared_ptr<const CompiledImageNetwork> compile() const;
 
   const PyramidConfig& config() const { return config_; }
 

@@ -121,6 +121,32 @@ NamedTensors Vision::forward(const NamedTensors& inputs, State& /*state*/, const
   return outputs;
 }
 
+std::shared_ptr<const CompiledImageNetwork> Vision::compile() const {
+  const at::NoGradGuard no_grad;
+  const VisionConfig& c = config_;
+  auto compiled = std::make_shared<CompiledImageNetwork>();
+  CompiledImageNetwork& n = *compiled;
+  n.side_ = c.image;
+  nn::Conv2d::CompileOptions first;
+  first.planar = true;
+  n.stem_.push_back(patches_->compile(n.packer_, first));
+  n.class_token_ = n.packer_.vector(class_token_);
+  Tensor positions = positions_;
+  if (c.positions == "sinusoidal") {
+    const int64_t tokens = patch_count(c) + (class_token_.defined() ? 1 : 0);
+    positions = nn::sinusoidal_positions(0, tokens, c.width, at::TensorOptions(at::kFloat));
+  }
+  n.positions_ = n.packer_.vector(positions);
+  n.stages_.emplace_back();
+  n.stages_.back().side = c.image / c.patch;
+  n.stages_.back().stack = stack_->compile_sequences(n.packer_, /*fold_signals=*/false);
+  n.pooling_ = c.pool == "class" ? ImagePooling::class_token : ImagePooling::mean_of_norms;
+  n.norm_ = norm_->compile(n.packer_);
+  n.head_ = head_->compile(n.packer_);
+  n.close(c.depth.recursive.eval_permutation == "random");
+  return compiled;
+}
+
 Tensor Vision::loss(const NamedTensors& inputs, const NamedTensors& outputs) const {
   return image_loss(inputs, outputs);
 }

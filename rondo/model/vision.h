@@ -2,6 +2,7 @@
 // One Wide FFN, DeiT and its recursions, and the MLP-Mixer, by configuration.
 #pragma once
 
+#include "rondo/model/compiled_image.h"
 #include "rondo/model/network.h"
 #include "rondo/recurrence/stack.h"
 
@@ -14,6 +15,9 @@ class Vision : public Network {
   NamedTensors forward(const NamedTensors& inputs, State& state, const Scope& scope) override;
   Tensor loss(const NamedTensors& inputs, const NamedTensors& outputs) const override;
   NamedTensors example(int64_t tokens) const override;
+
+  // As in evaluation mode.
+  std::shared_ptr<const CompiledImageNetwork> compile() const;
 
   const VisionConfig& config() const { return config_; }
 

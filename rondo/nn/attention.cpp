@@ -17,9 +17,8 @@ bool worth_merging(const Linear& map, const Tensor& u, const Tensor& x, const Sc
          x.numel() >= 2 * weight.size(1) * weight.size(1);
 }
 
-Tensor project(const Linear& map, const LowRank* signal, const Linear* folded, SignalPlace place,
-               const Tensor& u, const Tensor& x, const Scope& scope) {
-  if (folded != nullptr) return folded->forward(x, scope, Result::branch);
+Tensor project(const Linear& map, const LowRank* signal, SignalPlace place, const Tensor& u,
+               const Tensor& x, const Scope& scope) {
   if (signal == nullptr) return map.forward(u, scope, Result::branch);
   if (place == SignalPlace::after && worth_merging(map, u, x, scope)) {
     return linear(x, signal->added_to(map.map()), scope, Result::branch);
@@ -30,9 +29,8 @@ Tensor project(const Linear& map, const LowRank* signal, const Linear* folded, S
 }
 
 // The projection as a map of u alone; undefined where it is not one.
-LinearMap as_map(const Linear& map, const LowRank* signal, const Linear* folded, SignalPlace place,
-                 const Tensor& u, const Tensor& x, const Scope& scope) {
-  if (folded != nullptr) return u.is_same(x) ? folded->map() : LinearMap{};
+LinearMap as_map(const Linear& map, const LowRank* signal, SignalPlace place, const Tensor& u,
+                 const Tensor& x, const Scope& scope) {
   if (signal == nullptr) return map.map();
   if (place != SignalPlace::after || !worth_merging(map, u, x, scope)) return {};
   return signal->added_to(map.map());
@@ -44,9 +42,7 @@ std::vector<Tensor> apply_together(const Tensor& u, const std::vector<LinearMap>
   if (u.is_meta() || scope.watched()) return {};
   const bool bf16 = runs_in_bf16(Operation::linear, u.scalar_type());
   for (const LinearMap& map : maps) {
-    if (!map.weight.defined() || map.weight.numel() == 0 || !linear_is_fused(u, map.weight)) {
-      return {};
-    }
+    if (!map.weight.defined() || !linear_is_fused(u, map.weight)) return {};
   }
   return fused_linears(u, maps, bf16, Result::branch);
 }
@@ -144,34 +140,29 @@ Projections::Projections(const AttentionShape& shape, int64_t read) : shape_(sha
 
 Tensor Projections::query(const Tensor& u, const Tensor& x, const ProjectionSignals& signals,
                           const Scope& scope) const {
-  return split_heads(
-      project(*query_, signals.query, signals.folded_query, signals.place, u, x, scope / "query"),
-      shape_.heads);
+  return split_heads(project(*query_, signals.query, signals.place, u, x, scope / "query"),
+                     shape_.heads);
 }
 
 Tensor Projections::key(const Tensor& u, const Tensor& x, const ProjectionSignals& signals,
                         const Scope& scope) const {
-  return split_heads(
-      project(*key_, signals.key, signals.folded_key, signals.place, u, x, scope / "key"),
-      shape_.heads);
+  return split_heads(project(*key_, signals.key, signals.place, u, x, scope / "key"), shape_.heads);
 }
 
 Tensor Projections::value(const Tensor& u, const Tensor& x, const ProjectionSignals& signals,
                           const Scope& scope) const {
-  return split_heads(
-      project(*value_, signals.value, signals.folded_value, signals.place, u, x, scope / "value"),
-      shape_.heads);
+  return split_heads(project(*value_, signals.value, signals.place, u, x, scope / "value"),
+                     shape_.heads);
 }
 
 Projections::Heads Projections::heads_of(const Tensor& u, const Tensor& x,
                                          const ProjectionSignals& signals, const Scope& scope,
                                          const Linear* more) const {
-  const auto map_of = [&](const Linear& map, const LowRank* signal, const Linear* folded) {
-    return as_map(map, signal, folded, signals.place, u, x, scope);
+  const auto map_of = [&](const Linear& map, const LowRank* signal) {
+    return as_map(map, signal, signals.place, u, x, scope);
   };
-  std::vector<LinearMap> maps = {map_of(*query_, signals.query, signals.folded_query),
-                                 map_of(*key_, signals.key, signals.folded_key),
-                                 map_of(*value_, signals.value, signals.folded_value)};
+  std::vector<LinearMap> maps = {map_of(*query_, signals.query), map_of(*key_, signals.key),
+                                 map_of(*value_, signals.value)};
   if (more != nullptr) maps.push_back(more->map());
   Heads heads;
   const std::vector<Tensor> flat = apply_together(u, maps, scope);  // [B, T, H·d]

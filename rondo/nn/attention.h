@@ -41,10 +41,6 @@ struct ProjectionSignals {
   const LowRank* key = nullptr;
   const LowRank* value = nullptr;
   SignalPlace place = SignalPlace::after;
-  // Projection and signal in one map, in place of both (inference, where u is x). Null: apart.
-  const Linear* folded_query = nullptr;
-  const Linear* folded_key = nullptr;
-  const Linear* folded_value = nullptr;
 };
 
 struct CompiledProjections {

@@ -9,8 +9,12 @@ namespace rondo::nn {
 
 void RowBuffer::resize(int64_t rows, int64_t width) {
   stride_ = std::max(stride_, kernels::round_up(width, kernels::kPanel));
-  const auto count = static_cast<size_t>(rows * stride_);
-  if (data_.size() < count) data_.resize(count);
+  const auto count = static_cast<size_t>(rows * stride_ + kernels::kPanel);
+  if (data_.size() >= count) return;
+  data_.resize(count);
+  const auto address = reinterpret_cast<uintptr_t>(data_.data());
+  constexpr uintptr_t kLine = kernels::kPanel * sizeof(float);
+  begin_ = data_.data() + (kLine - address % kLine) % kLine / sizeof(float);
 }
 
 int64_t CompiledLinear::column_step(int members) const {
@@ -66,10 +70,11 @@ void CompiledFeedForward::hidden(const Rows& u, const Rows& inner, const Rows& h
   const auto [begin, end] = up.columns(member);
   for (int64_t r = 0; r < u.count; ++r) {
     for (int64_t o = begin; o < end && inner.count > 0; ++o) h[r][o] += inner[r][o];
+    const int64_t count = kernels::round_up(end - begin, kernels::kPanel);  // rows have so many
     if (activation == Activation::gelu) {
-      kernels::gelu_one(h[r] + begin, end - begin);
+      kernels::gelu_one(h[r] + begin, count);
     } else {
-      kernels::relu_one(h[r] + begin, end - begin);
+      kernels::relu_one(h[r] + begin, count);
     }
   }
 }
@@ -96,7 +101,7 @@ kernels::PackedMatrix WeightPacker::matrix(const Tensor& w) {
 
 const float* WeightPacker::vector(const Tensor& v) {
   if (!v.defined()) return nullptr;
-  kept_.push_back(v.detach().to(at::kFloat).contiguous());
+  kept_.push_back(v.detach().to(at::kFloat, /*non_blocking=*/false, /*copy=*/true).contiguous());
   return kept_.back().data_ptr<float>();
 }
 

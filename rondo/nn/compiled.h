@@ -21,17 +21,23 @@ struct Rows {
   int64_t count = 0;
   int64_t stride = 0;
   float* operator[](int64_t row) const { return data + row * stride; }
+  // `number` of them, from `first` on.
+  Rows part(int64_t first, int64_t number) const { return {(*this)[first], number, stride}; }
 };
 
 // Memory of rows, filled up with zeros to whole panels as products want it.
 class RowBuffer {
  public:
+  RowBuffer() = default;
+  RowBuffer(RowBuffer&&) noexcept = default;
+  RowBuffer& operator=(RowBuffer&&) noexcept = default;
   // Keeps what it has where that is enough.
   void resize(int64_t rows, int64_t width);
-  Rows rows(int64_t count) { return {data_.data(), count, stride_}; }
+  Rows rows(int64_t count) { return {begin_, count, stride_}; }
 
  private:
   std::vector<float> data_;
+  float* begin_ = nullptr;  // the first whole line of the cache in it
   int64_t stride_ = 0;
 };
 

@@ -3,9 +3,15 @@
 
 #include <cmath>
 
+#include "rondo/base/error.h"
 #include "rondo/nn/kernel_choice.h"
 
 namespace rondo::nn {
+namespace {
+
+constexpr double kBatchEpsilon = 1e-5;
+
+}  // namespace
 
 LinearLaws torch_laws(int64_t fan_in) { return {torch_default(fan_in), torch_default(fan_in)}; }
 
@@ -19,30 +25,10 @@ Linear::Linear(int64_t in, int64_t out, bool bias, LinearLaws laws) {
 }
 
 Tensor Linear::forward(const Tensor& x, const Scope& scope, Result result) const {
-  if (packed_ != nullptr) return packed_linear(x, *packed_, bias_, scope);
-  return int8_ != nullptr ? int8_linear(x, *int8_, bias_, scope) : linear(x, map(), scope, result);
+  return linear(x, map(), scope, result);
 }
 
 CompiledLinear Linear::compile(WeightPacker& packer) const { return packer.linear(weight_, bias_); }
-
-void Linear::convert(WeightFormat format) {
-  const at::NoGradGuard no_grad;
-  const Tensor w = weight_.detach().contiguous();
-  const bool fused = kernels_in_use() == Kernels::fused && w.is_cpu();
-  if (format == WeightFormat::int8) {
-    int8_ = std::make_shared<kernels::Int8Matrix>(kernels::quantize_rows(
-        w.data_ptr<float>(), w.size(0), w.size(1),
-        fused ? kernels::int8_products().front() : kernels::Int8Products::plain));
-  } else if (fused) {
-    packed_ = std::make_shared<PackedWeight>(w, format == WeightFormat::bf16
-                                                    ? kernels::PackedFormat::bf16
-                                                    : kernels::PackedFormat::fp32);
-  } else {
-    if (format == WeightFormat::bf16) weight_.set_data(w.to(at::kBFloat16).to(at::kFloat));
-    return;
-  }
-  weight_.set_data(at::empty({0}));
-}
 
 Conv2d::Conv2d(int64_t in, int64_t out, int64_t kernel, Convolution how) : how_(how) {
   const int64_t fan_in = in / how.groups * kernel * kernel;
@@ -52,6 +38,35 @@ Conv2d::Conv2d(int64_t in, int64_t out, int64_t kernel, Convolution how) : how_(
 
 Tensor Conv2d::forward(const Tensor& x, const Scope& scope) const {
   return conv2d(x, weight_, bias_, how_, scope);
+}
+
+CompiledConvolution Conv2d::compile(WeightPacker& packer, const CompileOptions& options) const {
+  const at::NoGradGuard no_grad;
+  CompiledConvolution c;
+  c.shape = {weight_.size(2), how_.stride, how_.padding};
+  c.in = weight_.size(1) * how_.groups;
+  c.out = weight_.size(0);
+  c.planar = options.planar;
+  c.relu = options.relu;
+  Tensor weight = weight_;
+  Tensor bias = bias_;
+  if (options.norm != nullptr) {
+    const auto [scale, shift] = options.norm->scaling();
+    weight = weight * scale.view({-1, 1, 1, 1});
+    bias = bias * scale + shift;
+  }
+  if (how_.groups == 1) {
+    if (!options.planar) weight = weight.permute({0, 2, 3, 1});  // [out, k, k, in]
+    c.patches = packer.linear(weight.flatten(1), bias);
+    return c;
+  }
+  RONDO_ASSERT(how_.groups == c.in && !options.planar && !options.relu);
+  const int64_t multiplier = c.out / c.in;
+  const int64_t k = c.shape.kernel;
+  c.channels.weight = packer.vector(weight.view({c.in, multiplier, k, k}).permute({1, 2, 3, 0}));
+  c.channels.bias = packer.vector(bias);
+  c.channels.multiplier = multiplier;
+  return c;
 }
 
 BatchNorm2d::BatchNorm2d(int64_t channels) {
@@ -67,7 +82,12 @@ Tensor BatchNorm2d::forward(const Tensor& x, const Scope& scope) {
   if (x.is_meta()) return x;
   if (is_training()) num_batches_tracked_.add_(1);
   return at::batch_norm(as_wanted(Operation::norm, x), weight_, bias_, running_mean_, running_var_,
-                        is_training(), momentum_, /*eps=*/1e-5, /*cudnn_enabled=*/false);
+                        is_training(), momentum_, kBatchEpsilon, /*cudnn_enabled=*/false);
+}
+
+BatchNorm2d::Scaling BatchNorm2d::scaling() const {
+  const Tensor scale = weight_ / (running_var_ + kBatchEpsilon).sqrt();
+  return {scale, bias_ - running_mean_ * scale};
 }
 
 void BatchNorm2d::batches_per_step(int64_t batches) {
@@ -150,15 +170,11 @@ CompiledFeedForward FeedForward::compile(WeightPacker& packer) const {
   return {up_->compile(packer), down_->compile(packer), shape_.activation};
 }
 
-Tensor FeedForward::forward(const Tensor& u, const Tensor& inner, const Scope& scope,
-                            const Linear* up) const {
-  const Linear& map = up != nullptr ? *up : *up_;
-  // Our kernel adds the bias on its way; maps that were converted, and have no weight, add their
-  // own.
-  const bool apart = kernels_in_use() == Kernels::fused && map.weight().numel() > 0;
-  const Tensor bias = apart ? map.bias() : Tensor();
-  Tensor h = apart ? linear(u, map.without_bias(), scope / "up", Result::branch)
-                   : map.forward(u, scope / "up", Result::branch);  // [B, T, F]
+Tensor FeedForward::forward(const Tensor& u, const Tensor& inner, const Scope& scope) const {
+  const bool apart = kernels_in_use() == Kernels::fused;  // our kernel adds the bias on its way
+  const Tensor bias = apart ? up_->bias() : Tensor();
+  Tensor h = apart ? linear(u, up_->without_bias(), scope / "up", Result::branch)
+                   : up_->forward(u, scope / "up", Result::branch);  // [B, T, F]
   if (inner.defined()) {
     scope.elementwise(h);
     h = h + inner;

@@ -1,8 +1,8 @@
 // The small parts with weights: linear map, convolution, norms, feed-forward, low-rank map.
 #pragma once
 
-#include "rondo/kernels/int8.h"
 #include "rondo/nn/compiled.h"
+#include "rondo/nn/compiled_convolution.h"
 #include "rondo/nn/module.h"
 #include "rondo/nn/ops.h"
 
@@ -36,22 +36,27 @@ class Linear : public Module {
   const Tensor& bias() const { return bias_; }
   LinearMap without_bias() const { return {weight_, Tensor()}; }
   LinearMap map() const { return {weight_, bias_}; }
-  // For inference only, and for good: the fp32 weight is given up.
-  void convert(WeightFormat format);
 
  private:
   Tensor weight_;
   Tensor bias_;
-  // In place of weight_, which is empty then:
-  std::shared_ptr<const kernels::Int8Matrix> int8_;
-  std::shared_ptr<const PackedWeight> packed_;
 };
+
+class BatchNorm2d;
 
 // Parameters: weight [out, in / groups, k, k], bias [out].
 class Conv2d : public Module {
  public:
   Conv2d(int64_t in, int64_t out, int64_t kernel, Convolution how);
   Tensor forward(const Tensor& x, const Scope& scope) const;
+
+  struct CompileOptions {
+    bool planar = false;  // it reads images as [in, height, width], not pixel by pixel
+    const BatchNorm2d* norm = nullptr;  // follows, in evaluation mode, and is folded in
+    bool relu = false;                  // follows after that
+  };
+  // One group, or as many as channels.
+  CompiledConvolution compile(WeightPacker& packer, const CompileOptions& options) const;
 
  private:
   Convolution how_;
@@ -67,6 +72,11 @@ class BatchNorm2d : public Module {
   // less that all batches of one optimiser step together move them by that.
   Tensor forward(const Tensor& x, const Scope& scope);
   void batches_per_step(int64_t batches);
+  // In evaluation mode it is x · scale + shift, both [channels].
+  struct Scaling {
+    Tensor scale, shift;
+  };
+  Scaling scaling() const;
 
  private:
   double momentum_ = 0.1;
@@ -127,9 +137,7 @@ struct FeedForwardShape {
 class FeedForward : public Module {
  public:
   FeedForward(const FeedForwardShape& shape, LinearLaws up, LinearLaws down);
-  // `up`: takes the place of W1; null = W1.
-  Tensor forward(const Tensor& u, const Tensor& inner, const Scope& scope,
-                 const Linear* up = nullptr) const;
+  Tensor forward(const Tensor& u, const Tensor& inner, const Scope& scope) const;
 
   CompiledFeedForward compile(WeightPacker& packer) const;
 

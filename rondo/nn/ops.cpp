@@ -115,62 +115,6 @@ Tensor linear(const Tensor& x, const LinearMap& map, const Scope& scope, Result 
                     bias.defined() ? c10::optional<Tensor>(bias) : c10::nullopt);
 }
 
-PackedWeight::PackedWeight(const Tensor& weight, kernels::PackedFormat format)
-    : matrix(kernels::shape_packed(weight.size(0), weight.size(1), format)) {
-  memory = at::zeros({static_cast<int64_t>(matrix.bytes() / sizeof(float))});
-  kernels::pack_into(weight.data_ptr<float>(), memory.data_ptr<float>(), matrix);
-}
-
-Tensor packed_linear(const Tensor& x, const PackedWeight& weight, const Tensor& bias,
-                     const Scope& scope) {
-  const kernels::PackedMatrix& w = weight.matrix;
-  require_width(x, w.in, "linear map");
-  if (scope.watched()) {
-    scope.multiply_adds(static_cast<double>(x.numel()) * static_cast<double>(w.out));
-  }
-  const Tensor in = x.to(at::kFloat).contiguous();
-  const int64_t rows = in.numel() / w.in;
-  const Tensor y = at::empty(with_last(x, w.out), in.options());
-  const float* add = bias.defined() ? bias.data_ptr<float>() : nullptr;
-  const int64_t together = kernels::kPanelsTogether;
-  const int64_t groups = (w.panels() + together - 1) / together;
-  const int64_t work = std::max<int64_t>(1, rows * w.in * together * kernels::kPanel);
-  at::parallel_for(
-      0, groups, kernels::kWorthPackedThreads / work + 1, [&](int64_t first, int64_t last) {
-        kernels::packed_rows(w, {in.data_ptr<float>(), rows, w.in}, add, first * together,
-                             std::min(last * together, w.panels()), {y.data_ptr<float>(), w.out});
-      });
-  return y;
-}
-
-Tensor int8_linear(const Tensor& x, const kernels::Int8Matrix& weight, const Tensor& bias,
-                   const Scope& scope) {
-  require_width(x, weight.in, "linear map");
-  if (scope.watched()) {
-    scope.multiply_adds(static_cast<double>(x.numel()) * static_cast<double>(weight.out));
-  }
-  const Tensor in = x.to(at::kFloat).contiguous();
-  const int64_t count = in.numel() / weight.in;
-  thread_local kernels::Int8Rows rows;  // used again: decoding is thousands of small products
-  kernels::Int8Rows& ready = rows;      // worker threads must not see their own thread_local
-  kernels::prepare_input(count, weight.in, ready);
-  at::parallel_for(0, count, std::max<int64_t>(1, kernels::kWorthInt8Rounding / weight.in),
-                   [&](int64_t first, int64_t last) {
-                     kernels::quantize_input(in.data_ptr<float>(), weight.in, first, last,
-                                             weight.in, ready);
-                   });
-  const Tensor y = at::empty(with_last(x, weight.out), in.options());
-  const float* add = bias.defined() ? bias.data_ptr<float>() : nullptr;
-  const int64_t groups = (weight.out + kernels::kInt8Columns - 1) / kernels::kInt8Columns;
-  const int64_t work = std::max<int64_t>(1, count * weight.in * kernels::kInt8Columns);
-  at::parallel_for(0, groups, std::max<int64_t>(1, kernels::kWorthInt8Threads / work),
-                   [&](int64_t first, int64_t last) {
-                     kernels::int8_product(ready, weight, add, first, last, y.data_ptr<float>(),
-                                           weight.out);
-                   });
-  return y;
-}
-
 Tensor matmul(const Tensor& a, const Tensor& b, const Scope& scope) {
   require_width(a, b.size(-2), "product");
   if (scope.watched()) {

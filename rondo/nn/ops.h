@@ -3,8 +3,6 @@
 // counting runs the same program as computing.
 #pragma once
 
-#include "rondo/kernels/int8.h"
-#include "rondo/kernels/packed.h"
 #include "rondo/nn/fused_linear.h"
 #include "rondo/nn/fused_ops.h"
 #include "rondo/nn/probe.h"
@@ -19,18 +17,6 @@ inline Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias, 
                      Result result = Result::stream) {
   return linear(x, LinearMap{weight, bias}, scope, result);
 }
-
-// A weight [out, in] packed for products with any number of rows, which stay fp32.
-struct PackedWeight {
-  PackedWeight(const Tensor& weight, kernels::PackedFormat format);
-  Tensor memory;
-  kernels::PackedMatrix matrix;
-};
-Tensor packed_linear(const Tensor& x, const PackedWeight& weight, const Tensor& bias,
-                     const Scope& scope);
-// The same with weights of 8 bits; inference only.
-Tensor int8_linear(const Tensor& x, const kernels::Int8Matrix& weight, const Tensor& bias,
-                   const Scope& scope);
 
 // Batched a [..., n, k] · b [..., k, m] → [..., n, m].
 Tensor matmul(const Tensor& a, const Tensor& b, const Scope& scope);

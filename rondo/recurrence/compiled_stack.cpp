@@ -14,6 +14,7 @@ RowPast RowPast::clone() const {
   copy.tokens_seen = tokens_seen;
   for (const auto& level : levels) copy.levels.push_back(level->clone());
   copy.memories = memories;
+  copy.plain = plain;
   return copy;
 }
 

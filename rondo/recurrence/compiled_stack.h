@@ -1,6 +1,6 @@
 // A stack as decoding runs it: what Stack::forward computes, for one new token of each of a few
 // documents, from packed weights that are read once for all of them. Made by Stack::compile, which
-// asks every part to compile itself.
+// asks every part to compile itself. (Whole sequences: compiled_sequence.h.)
 //
 // Immutable, and shared by any number of threads, each with a StepWorkspace of its own.
 #pragma once
@@ -17,15 +17,21 @@ struct RowPast {
   int64_t tokens_seen = 0;
   std::vector<std::unique_ptr<RowCache>> levels;
   std::vector<std::shared_ptr<const CrossMemory>> memories;  // by set of weights; decoders only
+  State plain;  // in place of both: what the network's own modules keep (kernels: reference)
 
   RowPast clone() const;
   int64_t bytes() const;
 };
 
+class SequenceMixing;
+
 struct CompiledLevel {
-  const CompiledMixing* mixing = nullptr;
+  const CompiledMixing* mixing = nullptr;    // token by token,
+  const SequenceMixing* sequence = nullptr;  // or over whole sequences
   const nn::CompiledProjections* maps =
       nullptr;  // the mixing's, or the level's own with its signals
+  int64_t loop = 0;
+  int64_t groups = 1;
   nn::CompiledNorm mixing_norm;
   CompiledJoin mixing_join;
   const nn::CompiledProjections* cross = nullptr;  // null: the level has none
@@ -62,6 +68,27 @@ class StepWorkspace {
   int members_ = 0;
 };
 
+// What all compiled stacks are made of.
+class CompiledLevels {
+ public:
+  int64_t width() const { return width_; }
+  int64_t size() const { return static_cast<int64_t>(levels_.size()); }
+
+ protected:
+  friend class Stack;
+  bool post_norm_ = false;
+  int64_t width_ = 0;
+  int64_t inner_ = 0;   // widest heads · head_width
+  int64_t hidden_ = 0;  // widest feed-forward
+  int64_t rank_ = 0;
+  std::vector<std::unique_ptr<nn::CompiledProjections>> crosses_, own_maps_;
+  std::vector<std::unique_ptr<nn::CompiledFeedForward>> feed_forwards_, own_feed_forwards_;
+  std::vector<std::unique_ptr<CompiledSignals>> signals_;
+  std::vector<std::unique_ptr<CompiledLoopProjection>> projections_;
+  CompiledStaticSignal static_signal_;
+  std::vector<CompiledLevel> levels_;
+};
+
 // The documents whose next token is read, together.
 using StepRows = std::vector<RowPast*>;
 // Error{bad_input} unless there is a row of a model of `levels` levels for each token, and every
@@ -69,11 +96,8 @@ using StepRows = std::vector<RowPast*>;
 void check_step(const StepRows& rows, const std::vector<int64_t>& tokens, int64_t levels,
                 int64_t vocabulary);
 
-class CompiledStack {
+class CompiledStack : public CompiledLevels {
  public:
-  int64_t width() const { return width_; }
-  int64_t size() const { return static_cast<int64_t>(levels_.size()); }
-
   RowPast open(const State& state, int64_t tokens_seen) const;
   void save(const RowPast& past, State& state) const;
 
@@ -103,19 +127,8 @@ class CompiledStack {
   void join(const nn::CompiledLinear& w, const nn::Rows& input, CompiledJoin how,
             const nn::CompiledNorm* norm_after, Step& step) const;
 
-  bool post_norm_ = false;
-  int64_t width_ = 0;
-  int64_t inner_ = 0;   // widest heads · head_width
-  int64_t hidden_ = 0;  // widest feed-forward
-  int64_t rank_ = 0;
   int64_t feedback_level_ = -1;  // whose states all levels read; -1: each its own
   std::vector<std::shared_ptr<const CompiledMixing>> mixings_;
-  std::vector<std::unique_ptr<nn::CompiledProjections>> crosses_, own_maps_;
-  std::vector<std::unique_ptr<nn::CompiledFeedForward>> feed_forwards_, own_feed_forwards_;
-  std::vector<std::unique_ptr<CompiledSignals>> signals_;
-  std::vector<std::unique_ptr<CompiledLoopProjection>> projections_;
-  CompiledStaticSignal static_signal_;
-  std::vector<CompiledLevel> levels_;
 };
 
 }  // namespace rondo

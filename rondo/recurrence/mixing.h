@@ -6,7 +6,7 @@
 #include <map>
 
 #include "rondo/nn/attention.h"
-#include "rondo/recurrence/compiled_mixing.h"
+#include "rondo/recurrence/compiled_sequence.h"
 #include "rondo/recurrence/sliced.h"
 #include "rondo/recurrence/state.h"
 #include "rondo/recurrence/state_layout.h"
@@ -57,6 +57,8 @@ class TokenMixing : public nn::Module {
                               StateLayout& /*layout*/) const {}
   // For decoding token by token. The default: Error{bad_input}, this mixing needs whole sequences.
   virtual std::shared_ptr<const CompiledMixing> compile(nn::WeightPacker& packer) const;
+  // For whole sequences without a past. The default: Error{bad_input}, this mixing has one.
+  virtual std::shared_ptr<const SequenceMixing> compile_sequences(nn::WeightPacker& packer) const;
   // The maps that signals may be folded into; null where there are none.
   virtual const nn::Projections* projections() const { return nullptr; }
 };

@@ -62,20 +62,16 @@ CompiledSignals LevelSignals::compile(nn::WeightPacker& packer) const {
 }
 
 nn::ProjectionSignals LevelSignals::projections() const {
-  nn::ProjectionSignals signals = {query_.get(), key_.get(), value_.get(), place_};
-  signals.folded_query = folded_.query.get();
-  signals.folded_key = folded_.key.get();
-  signals.folded_value = folded_.value.get();
-  return signals;
+  return {query_.get(), key_.get(), value_.get(), place_};
 }
 
 Tensor LevelSignals::feed_forward_input(const Tensor& x, const Scope& scope) const {
-  if (feed_forward_ == nullptr || inner_feed_forward_ || folded_up() != nullptr) return x;
+  if (feed_forward_ == nullptr || inner_feed_forward_) return x;
   return feed_forward_->join(x, scope);
 }
 
 Tensor LevelSignals::feed_forward_inner(const Tensor& x, const Scope& scope) const {
-  if (feed_forward_ == nullptr || !inner_feed_forward_ || folded_up() != nullptr) return {};
+  if (feed_forward_ == nullptr || !inner_feed_forward_) return {};
   return feed_forward_->forward(x, scope);
 }
 
@@ -93,14 +89,6 @@ LevelSignals::Folded LevelSignals::fold(const nn::Projections& projections,
                          inner_feed_forward_ ? nn::SignalPlace::after : nn::SignalPlace::before);
   }
   return folded;
-}
-
-std::vector<std::shared_ptr<nn::Linear>> LevelSignals::folded_maps() const {
-  std::vector<std::shared_ptr<nn::Linear>> maps;
-  for (const auto& map : {folded_.query, folded_.key, folded_.value, folded_.up}) {
-    if (map != nullptr) maps.push_back(map);
-  }
-  return maps;
 }
 
 }  // namespace rondo

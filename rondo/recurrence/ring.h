@@ -36,18 +36,11 @@ class LevelSignals : public nn::Module {
     std::shared_ptr<nn::Linear> query, key, value, up;  // null where there is no signal
   };
   Folded fold(const nn::Projections& projections, const nn::FeedForward* feed_forward) const;
-  // Plays those from now on.
-  void play_folded(Folded folded) { folded_ = std::move(folded); }
-  // Takes the place of the feed-forward's first map; null when not folded.
-  const nn::Linear* folded_up() const { return folded_.up.get(); }
-  // The maps that are played folded, to be converted with the others.
-  std::vector<std::shared_ptr<nn::Linear>> folded_maps() const;
 
  private:
   nn::SignalPlace place_ = nn::SignalPlace::after;
   bool inner_feed_forward_ = false;
   std::shared_ptr<nn::LowRank> query_, key_, value_, feed_forward_;
-  Folded folded_;
 };
 
 }  // namespace rondo

@@ -3,9 +3,6 @@
 
 #include <cmath>
 
-#include "rondo/base/error.h"
-#include "rondo/kernels/decode_attention.h"
-
 namespace rondo {
 namespace {
 
@@ -16,97 +13,10 @@ Tensor causal_visible(int64_t queries, int64_t keys) {
   return at::ones({queries, keys}, at::kBool).tril(keys - queries);
 }
 
-// Keys and values of tokens that rows of a search have read. They stay where they were written: a
-// row that goes on as the continuation of another only learns their places.
-class TokenStore {
- public:
-  explicit TokenStore(int64_t width) : width_(width) {}
-  // Room for a key and a value [width] each.
-  float* take() {
-    if (used_ == kTokens || chunks_.empty()) {
-      chunks_.push_back(at::empty({2 * kTokens * width_}));  // in large pages, used again
-      used_ = 0;
-    }
-    return chunks_.back().data_ptr<float>() + 2 * width_ * used_++;
-  }
-  int64_t bytes() const {
-    return static_cast<int64_t>(chunks_.size() * sizeof(float)) * 2 * kTokens * width_;
-  }
-
- private:
-  static constexpr int64_t kTokens = 32;  // in a chunk
-  int64_t width_;
-  int64_t used_ = 0;
-  std::vector<Tensor> chunks_;
-};
-
-// One row of a search at one level; copies share what they have read.
-class BeamCache : public RowCache {
- public:
-  explicit BeamCache(int64_t width) : store_(std::make_shared<TokenStore>(width)), width_(width) {}
-  std::unique_ptr<RowCache> clone() const override { return std::make_unique<BeamCache>(*this); }
-  int64_t bytes() const override { return store_->bytes(); }
-
-  void add_token() {
-    newest_ = store_->take();
-    keys_.push_back(newest_);
-    values_.push_back(newest_ + width_);
-  }
-  void write(int64_t at, const float* key, const float* value, int64_t count) {
-    std::copy_n(key, count, newest_ + at);
-    std::copy_n(value, count, newest_ + width_ + at);
-  }
-  const std::vector<const float*>& keys() const { return keys_; }
-  const std::vector<const float*>& values() const { return values_; }
-
- private:
-  std::shared_ptr<TokenStore> store_;
-  int64_t width_;  // of all heads
-  float* newest_ = nullptr;
-  std::vector<const float*> keys_, values_;  // by token
-};
-
-class CompiledCausalAttention : public CompiledMixing {
- public:
-  explicit CompiledCausalAttention(nn::CompiledProjections maps) { maps_ = maps; }
-
-  // Rows of a search begin with an empty sentence and are not kept.
-  std::unique_ptr<RowCache> open(const State& /*state*/, int64_t /*level*/,
-                                 int64_t tokens_seen) const override {
-    RONDO_ASSERT(tokens_seen == 0);
-    return std::make_unique<BeamCache>(maps_.heads * maps_.head_width);
-  }
-  void save(const RowCache& /*cache*/, int64_t /*level*/, int64_t /*tokens_seen*/,
-            State& /*state*/) const override {
-    throw Error(ExitCode::failure, "a search cannot be saved");
-  }
-  void begin_token(RowCache& cache, int64_t /*tokens_seen*/) const override {
-    static_cast<BeamCache&>(cache).add_token();
-  }
-  void attend(const HeadStep& step, RowCache& row) const override {
-    auto& cache = static_cast<BeamCache&>(row);
-    const int64_t d = maps_.head_width;
-    cache.write(step.head * d, step.k, step.v, d);
-    kernels::ScatteredQuery query;
-    query.q = step.q;
-    query.keys = cache.keys().data();
-    query.values = cache.values().data();
-    query.offset = step.head * d;
-    query.count = step.tokens_seen + 1;
-    query.width = d;
-    query.scale = static_cast<float>(inverse_root(d));
-    kernels::attend_one(query, with_room(*step.scratch, query.count), step.out);
-  }
-};
-
 }  // namespace
 
 std::string level_key(int64_t level, const char* name) {
   return "level." + std::to_string(level) + "." + name;
-}
-
-std::shared_ptr<const CompiledMixing> TokenMixing::compile(nn::WeightPacker& /*packer*/) const {
-  throw Error(ExitCode::bad_input, "this network reads whole sequences, not token by token");
 }
 
 SelfAttention::SelfAttention(const SelfAttentionOptions& options) : options_(options) {
@@ -150,11 +60,6 @@ Tensor SelfAttention::forward(const MixingInput& in, Call& call, const Scope& sc
   y = nn::merge_heads(join_groups(y, in.groups));  // [B, T, H·d]
   if (slice.invert && permutation.defined()) y = permute_tokens(y, invert(permutation));
   return projections_->output(y, scope);
-}
-
-std::shared_ptr<const CompiledMixing> SelfAttention::compile(nn::WeightPacker& packer) const {
-  if (!options_.causal) return TokenMixing::compile(packer);
-  return std::make_shared<CompiledCausalAttention>(projections_->compile(packer));
 }
 
 CrossAttention::CrossAttention(const nn::AttentionShape& shape) : shape_(shape) {

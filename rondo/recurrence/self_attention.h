@@ -18,6 +18,7 @@ class SelfAttention : public TokenMixing {
   explicit SelfAttention(const SelfAttentionOptions& options);
   Tensor forward(const MixingInput& in, Call& call, const Scope& scope) override;
   std::shared_ptr<const CompiledMixing> compile(nn::WeightPacker& packer) const override;
+  std::shared_ptr<const SequenceMixing> compile_sequences(nn::WeightPacker& packer) const override;
   const nn::Projections* projections() const override { return projections_.get(); }
 
  private:
@@ -53,6 +54,7 @@ class TokenFeedForward : public TokenMixing {
  public:
   TokenFeedForward(int64_t tokens, int64_t hidden);
   Tensor forward(const MixingInput& in, Call& call, const Scope& scope) override;
+  std::shared_ptr<const SequenceMixing> compile_sequences(nn::WeightPacker& packer) const override;
 
  private:
   std::shared_ptr<nn::FeedForward> feed_forward_;

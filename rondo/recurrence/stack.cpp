@@ -36,10 +36,6 @@ void record_sum(const char* name, Stream& stream, const Scope& scope) {
   scope.record(name, stream.x);
 }
 
-// Sub-layers of a level in order; feed-forward comes last.
-constexpr int64_t kMixing = 0;
-constexpr int64_t kCross = 1;
-
 }  // namespace
 
 Stack::Stack(const StackOptions& options, DepthPlan plan, const MakeMixing& make_mixing,
@@ -157,7 +153,7 @@ Stream Stack::play_mixing(const Level& level, int64_t number, const Stream& stre
   in.loop = level.loop;
   in.groups = level.groups;
   const Tensor y = (*mixings_)[level.mixing].forward(in, call, here);
-  return join(level, kMixing, level.mixing_norm, x.sum,
+  return join(level, kMixingSublayer, level.mixing_norm, x.sum,
               nn::dropout(y, options_.mixing_dropout, is_training()), here);
 }
 
@@ -165,7 +161,7 @@ Stream Stack::play_cross(const Level& level, const Stream& stream, Call& call, c
   const Scope here = scope / "cross";
   const nn::NormedSum x = norm_before(level.cross_norm, stream, here);
   const Tensor y = (*crosses_)[level.cross].forward(x.norm, level.cross, call, here);
-  return join(level, kCross, level.cross_norm, x.sum,
+  return join(level, kCrossSublayer, level.cross_norm, x.sum,
               nn::dropout(y, options_.mixing_dropout, is_training()), here);
 }
 
@@ -173,142 +169,18 @@ Stream Stack::play_feed_forward(const Level& level, const Stream& stream, const 
   const Scope here = scope / "feed_forward";
   nn::NormedSum x;
   Tensor inner;
-  const nn::Linear* up = nullptr;
   if (level.signal != kNone) {
     const LevelSignals& signals = (*signals_)[level.signal];
     x.sum = nn::weighted_sum(stream);
     const Stream signalled = {signals.feed_forward_input(x.sum, here / "signal")};
     inner = signals.feed_forward_inner(x.sum, here / "signal");
     x.norm = norm_before(level.feed_forward_norm, signalled, here).norm;
-    up = signals.folded_up();
   } else {
     x = norm_before(level.feed_forward_norm, stream, here);
   }
-  const Tensor y = (*feed_forwards_)[level.feed_forward].forward(x.norm, inner, here, up);
-  const int64_t sublayer = level.cross == kNone ? 1 : 2;
-  return join(level, sublayer, level.feed_forward_norm, x.sum,
+  const Tensor y = (*feed_forwards_)[level.feed_forward].forward(x.norm, inner, here);
+  return join(level, feed_forward_sublayer(level), level.feed_forward_norm, x.sum,
               nn::dropout(y, options_.feed_forward_dropout, is_training()), here);
-}
-
-CompiledStack Stack::compile(nn::WeightPacker& packer, const CompileOptions& options) const {
-  CompiledStack c;
-  c.post_norm_ = options_.placement == NormPlacement::post;
-  c.width_ = options_.width;
-  c.feedback_level_ = options.feedback_level;
-  for (int64_t i = 0; i < mixings_->size(); ++i) {
-    c.mixings_.push_back((*mixings_)[i].compile(packer));
-    const nn::CompiledProjections& maps = c.mixings_.back()->maps();
-    c.inner_ = std::max(c.inner_, maps.heads * maps.head_width);
-  }
-  const auto compile_bank = [&](const auto& bank, auto& to) {
-    using Compiled = typename std::decay_t<decltype(to)>::value_type::element_type;
-    for (int64_t i = 0; i < bank.size(); ++i) {
-      to.push_back(std::make_unique<Compiled>(bank[i].compile(packer)));
-    }
-  };
-  compile_bank(*crosses_, c.crosses_);
-  compile_bank(*feed_forwards_, c.feed_forwards_);
-  compile_bank(*signals_, c.signals_);
-  compile_bank(*projections_, c.projections_);
-  for (const auto& f : c.feed_forwards_) c.hidden_ = std::max(c.hidden_, f->up.w.out);
-  for (const auto& p : c.projections_) c.hidden_ = std::max(c.hidden_, p->feed_forward.up.w.out);
-  for (const auto& s : c.signals_) {
-    for (const auto* g : {&s->query, &s->key, &s->value, &s->feed_forward}) {
-      c.rank_ = std::max(c.rank_, g->rank());
-    }
-  }
-  for (const Level& level : plan_.levels) {
-    c.levels_.push_back(compile_level(level, packer, c));
-    if (options.fold_signals && folds(level)) fold_level(level, packer, c);
-  }
-  return c;
-}
-
-bool Stack::folds(const Level& level) const {
-  return level.signal != kNone && options_.placement == NormPlacement::post &&
-         (*mixings_)[level.mixing].projections() != nullptr;
-}
-
-// The level's own maps, with its signals in them.
-void Stack::fold_level(const Level& level, nn::WeightPacker& packer, CompiledStack& stack) const {
-  const bool feeds = level.feed_forward != kNone;
-  const LevelSignals::Folded folded =
-      (*signals_)[level.signal].fold(*(*mixings_)[level.mixing].projections(),
-                                     feeds ? &(*feed_forwards_)[level.feed_forward] : nullptr);
-  CompiledLevel& l = stack.levels_.back();
-  auto maps = std::make_unique<nn::CompiledProjections>(*l.maps);
-  if (folded.query != nullptr) {
-    maps->query = folded.query->compile(packer);
-    maps->key = folded.key->compile(packer);
-    maps->value = folded.value->compile(packer);
-  }
-  l.maps = maps.get();
-  stack.own_maps_.push_back(std::move(maps));
-  if (folded.up != nullptr) {
-    auto feed = std::make_unique<nn::CompiledFeedForward>(*l.feed_forward);
-    feed->up = folded.up->compile(packer);
-    l.feed_forward = feed.get();
-    stack.own_feed_forwards_.push_back(std::move(feed));
-  }
-  l.signals = nullptr;
-}
-
-CompiledLevel Stack::compile_level(const Level& level, nn::WeightPacker& packer,
-                                   CompiledStack& stack) const {
-  const auto in = [](const auto& bank, int64_t index) {
-    return index != kNone ? bank[static_cast<size_t>(index)].get() : nullptr;
-  };
-  const auto join = [&](int64_t sublayer) {
-    return level.residual != kNone ? (*residuals_)[level.residual].compile(sublayer)
-                                   : CompiledJoin();
-  };
-  CompiledLevel l;
-  l.mixing = in(stack.mixings_, level.mixing);
-  l.maps = &l.mixing->maps();
-  l.mixing_norm = (*norms_)[level.mixing_norm].compile(packer);
-  l.mixing_join = join(kMixing);
-  l.cross = in(stack.crosses_, level.cross);
-  if (l.cross != nullptr) {
-    l.memory = static_cast<size_t>(level.cross);
-    l.cross_norm = (*norms_)[level.cross_norm].compile(packer);
-    l.cross_join = join(kCross);
-  }
-  l.feed_forward = in(stack.feed_forwards_, level.feed_forward);
-  if (l.feed_forward != nullptr) {
-    l.feed_forward_norm = (*norms_)[level.feed_forward_norm].compile(packer);
-    l.feed_forward_join = join(level.cross == kNone ? kCross : kCross + 1);
-  }
-  l.signals = in(stack.signals_, level.signal);
-  l.projection = in(stack.projections_, level.projection);
-  if (level.static_signal != kNone) {
-    l.static_signal = level.static_signal;
-    if (!stack.static_signal_.there()) {
-      stack.static_signal_ = CompiledStaticSignal(plan_.size(), options_.width);
-    }
-  }
-  return l;
-}
-
-bool Stack::fold_signals() {
-  bool any = false;
-  for (const Level& level : plan_.levels) {
-    if (!folds(level)) continue;
-    const bool feeds = level.feed_forward != kNone;
-    LevelSignals& signals = (*signals_)[level.signal];
-    signals.play_folded(signals.fold(*(*mixings_)[level.mixing].projections(),
-                                     feeds ? &(*feed_forwards_)[level.feed_forward] : nullptr));
-    any = true;
-  }
-  return any;
-}
-
-void Stack::convert(nn::WeightFormat format) {
-  for (const auto& module : modules()) {
-    if (auto* map = dynamic_cast<nn::Linear*>(module.get())) map->convert(format);
-  }
-  for (int64_t i = 0; i < signals_->size(); ++i) {
-    for (const auto& map : (*signals_)[i].folded_maps()) map->convert(format);
-  }
 }
 
 }  // namespace rondo

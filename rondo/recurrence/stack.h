@@ -11,7 +11,7 @@
 
 #include <functional>
 
-#include "rondo/recurrence/compiled_stack.h"
+#include "rondo/recurrence/compiled_sequence.h"
 #include "rondo/recurrence/depth_plan.h"
 #include "rondo/recurrence/self_attention.h"
 
@@ -60,17 +60,12 @@ class Stack : public nn::Module {
     bool fold_signals = false;
   };
   CompiledStack compile(nn::WeightPacker& packer, const CompileOptions& options) const;
+  // For whole sequences; without cross-attention.
+  CompiledSequenceStack compile_sequences(nn::WeightPacker& packer, bool fold_signals) const;
 
   // Training: keep only every n-th level's input and compute the rest again in the backward pass;
   // 0 = keep all. Stacks with cross-attention keep all: their memory's gradient would be lost.
   void recompute_every(int64_t levels) { recompute_every_ = levels; }
-
-  // Inference: from now on plays weights of each level's own with its signals folded in. False
-  // where that has no meaning (no signals, or pre-norm, where signals see another stream than the
-  // maps).
-  bool fold_signals();
-  // Inference: every linear map kept as `format`, folded ones too. Fold first.
-  void convert(nn::WeightFormat format);
 
   const DepthPlan& plan() const { return plan_; }
   TokenMixing& mixing(int64_t index) const { return (*mixings_)[index]; }
@@ -86,12 +81,19 @@ class Stack : public nn::Module {
                      const Scope& scope);
   Stream play_cross(const Level& level, const Stream& stream, Call& call, const Scope& scope);
   Stream play_feed_forward(const Level& level, const Stream& stream, const Scope& scope);
+  // Sub-layers of a level in order; feed-forward comes last.
+  static constexpr int64_t kMixingSublayer = 0;
+  static constexpr int64_t kCrossSublayer = 1;
+  static int64_t feed_forward_sublayer(const Level& level) { return level.cross == kNone ? 1 : 2; }
+
+  void compile_parts(nn::WeightPacker& packer, CompiledLevels& stack) const;
   CompiledLevel compile_level(const Level& level, nn::WeightPacker& packer,
-                              CompiledStack& stack) const;
+                              CompiledLevels& stack) const;
   // Whether the level has signals that may be folded: pre-norm, they see another stream than the
   // maps.
   bool folds(const Level& level) const;
-  void fold_level(const Level& level, nn::WeightPacker& packer, CompiledStack& stack) const;
+  void fold_level(const Level& level, nn::WeightPacker& packer, CompiledLevel& l,
+                  CompiledLevels& stack) const;
   // The stream and what a sub-layer reads of it.
   nn::NormedSum norm_before(int64_t norm, const Stream& stream, const Scope& scope) const;
   // Joins a branch to the stream and, post-norm, normalises.

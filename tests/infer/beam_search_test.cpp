@@ -206,8 +206,8 @@ TEST(CompiledTranslation, ContinuesTheRowsItNames) {
   const Tensor source = numbers({3, 4, 5, 6, 7, 8, kPadding, kPadding}).view({2, 4});
   const CompiledTranslationModel compiled(*model);
   CompiledTranslationModel::Workspace workspace;
-  std::vector<RowPast> rows = compiled.encode(source);
   const Runtime::Turn turn(Runtime::get());
+  std::vector<RowPast> rows = compiled.encode(source, turn.team(), workspace);
   const auto step = [&](const std::vector<int64_t>& tokens) {
     StepRows all;
     for (RowPast& row : rows) all.push_back(&row);
@@ -233,6 +233,37 @@ TEST(CompiledTranslation, ContinuesTheRowsItNames) {
     const nn::Rows logits = workspace.logits.rows(2);
     expect_near(at::from_blob(logits[row], {9}), want, 1e-5);
   }
+}
+
+// Whatever the format, reference kernels are the network's own modules, in the encoder and in the
+// decoder.
+TEST(CompiledTranslation, ReferenceKernelsReachBothStacks) {
+  const auto model = made(tiny_translator("ring", 9), 3);
+  const at::NoGradGuard no_grad;
+  const Tensor source =
+      at::tensor(std::vector<int64_t>{3, 4, 5, 6, 7, 8, kPadding, kPadding}, at::kLong)
+          .view({2, 4});
+  const CompiledTranslationModel compiled(*model, nn::WeightFormat::int8);
+  const auto difference = [&] {  // of the second token's logits from the network's own
+    CompiledTranslationModel::Workspace workspace;
+    const Runtime::Turn turn(Runtime::get());
+    std::vector<RowPast> rows = compiled.encode(source, turn.team(), workspace);
+    StepRows all = {&rows[0], &rows[1]};
+    compiled.step(all, {1, 1}, turn.team(), workspace);
+    compiled.step(all, {5, 6}, turn.team(), workspace);
+    State state = model->encode(source, Scope());
+    const Tensor target = at::tensor(std::vector<int64_t>{1, 5, 1, 6}, at::kLong).view({2, 2});
+    const Tensor want = model->decode(target, state, Scope()).select(1, 1);  // [2, V]
+    const nn::Rows logits = workspace.logits.rows(2);
+    const Tensor got = at::from_blob(logits.data, {2, 9}, {logits.stride, 1}, at::kFloat);
+    return (got - want).abs().max().item<double>();
+  };
+  EXPECT_GT(difference(), 1e-4) << "weights of 8 bits";
+  const nn::Kernels before = nn::kernels_in_use();
+  nn::use_kernels(nn::Kernels::reference);
+  const double plain = difference();
+  nn::use_kernels(before);
+  EXPECT_LE(plain, 1e-5);
 }
 
 TEST(BeamSearch, StaysWithinItsLength) {

@@ -134,23 +134,28 @@ TEST(FusedFeedForward, EqualsPlainAndCountsTheSame) {
   }
 }
 
-TEST(FusedFeedForward, EqualsPlainWithEveryWeightFormat) {
-  for (const nn::WeightFormat format :
-       {nn::WeightFormat::fp32, nn::WeightFormat::bf16, nn::WeightFormat::int8}) {
-    nn::FeedForwardShape shape;
-    shape.width = 32;
-    shape.hidden = 64;
-    nn::FeedForward layer(shape, nn::torch_laws(32), nn::torch_laws(64));
-    nn::initialize(layer, 1);
-    for (const auto& module : layer.modules(false)) {
-      if (auto* map = dynamic_cast<nn::Linear*>(module.get())) map->convert(format);
-    }
-    const at::NoGradGuard no_grad;
-    for (const int64_t rows : {5, 50}) {
+TEST(FusedFeedForward, CompiledEqualsPlainInEveryFormat) {
+  nn::FeedForwardShape shape;
+  shape.width = 32;
+  shape.hidden = 70;
+  nn::FeedForward layer(shape, nn::torch_laws(32), nn::torch_laws(70));
+  nn::initialize(layer, 1);
+  const at::NoGradGuard no_grad;
+  const PlainKernels plain;
+  for (const bool int8 : {false, true}) {
+    nn::WeightPacker packer(kernels::PackedFormat::fp32, int8);
+    const nn::CompiledFeedForward compiled = layer.compile(packer);
+    for (const int64_t rows : {1, 5, 50}) {
       const Tensor u = noise({rows, 32}, 2, at::kFloat);
-      const Tensor got = layer.forward(u, Tensor(), Scope());
-      const PlainKernels plain;
-      EXPECT_LE(apart(got, layer.forward(u, Tensor(), Scope())), 1e-2) << rows;
+      nn::RowBuffer in, hidden;
+      in.resize(rows, 32);
+      hidden.resize(rows, 70);
+      for (int64_t r = 0; r < rows; ++r) std::copy_n(u[r].data_ptr<float>(), 32, in.rows(rows)[r]);
+      compiled.hidden(in.rows(rows), {}, hidden.rows(rows), kernels::Member());
+      const nn::Rows h = hidden.rows(rows);
+      const Tensor got =
+          through(compiled.down, at::from_blob(h.data, {rows, 70}, {h.stride, 1}, at::kFloat));
+      EXPECT_LE(apart(got, layer.forward(u, Tensor(), Scope())), int8 ? 2e-2 : 1e-5) << rows;
     }
   }
 }

@@ -13,7 +13,11 @@ Tensor int8_of(const Tensor& x, const Tensor& w, const Tensor& bias,
                kernels::Int8Products products = kernels::int8_products().front()) {
   const kernels::Int8Matrix m =
       kernels::quantize_rows(w.data_ptr<float>(), w.size(0), w.size(1), products);
-  return nn::int8_linear(x, m, bias, Scope());
+  nn::CompiledLinear map;
+  map.int8 = &m;
+  map.w = kernels::shape_packed(w.size(0), w.size(1), kernels::PackedFormat::int8);
+  if (bias.defined()) map.bias = bias.data_ptr<float>();
+  return through(map, x);
 }
 
 // Rows as whole numbers from -127 to 127 and their scales, by plain operations.
@@ -144,25 +148,23 @@ TEST(Int8, KeepsLeadingDimensions) {
   expect_identical(y.view({6, 5}), int8_of(x.view({6, 16}), w, Tensor()));
 }
 
-TEST(WeightFormat, ConvertedMapsStayNear) {
+TEST(WeightPacker, MapsStayNear) {
   at::manual_seed(4);
   const at::NoGradGuard no_grad;
   const Tensor w = at::randn({40, 64}) / 8.0;
   const Tensor bias = at::randn({40});
   const Tensor x = at::randn({7, 64});
-  const Tensor exact = nn::Linear(w, bias).forward(x, Scope());
-  nn::Linear packed(w.clone(), bias);
-  packed.convert(nn::WeightFormat::fp32);
-  expect_near(packed.forward(x, Scope()), exact, 1e-5);
-  nn::Linear half(w.clone(), bias);
-  half.convert(nn::WeightFormat::bf16);
-  expect_near(half.forward(x, Scope()), exact, 0.05);
+  const nn::Linear map(w, bias);
+  const Tensor exact = map.forward(x, Scope());
+  nn::WeightPacker whole(kernels::PackedFormat::fp32);
+  expect_near(through(map.compile(whole), x), exact, 1e-5);
+  nn::WeightPacker half(kernels::PackedFormat::bf16);
+  const Tensor by_half = through(map.compile(half), x);
+  expect_near(by_half, exact, 0.05);
   const Tensor rounded = w.to(at::kBFloat16).to(at::kFloat);  // weights are, inputs are not
-  expect_near(half.forward(x, Scope()), nn::Linear(rounded, bias).forward(x, Scope()), 2e-4);
-  nn::Linear small(w.clone(), bias);
-  small.convert(nn::WeightFormat::int8);
-  expect_near(small.forward(x, Scope()), exact, 0.1);
-  EXPECT_EQ(small.weight().numel(), 0) << "the fp32 weight is given up";
+  expect_near(by_half, nn::Linear(rounded, bias).forward(x, Scope()), 2e-4);
+  nn::WeightPacker small(kernels::PackedFormat::fp32, /*int8_inputs=*/true);
+  expect_near(through(map.compile(small), x), exact, 0.1);
 }
 
 }  // namespace

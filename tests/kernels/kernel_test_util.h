@@ -3,6 +3,7 @@
 
 #include <torch/csrc/autograd/autograd.h>
 
+#include "rondo/nn/compiled.h"
 #include "rondo/nn/kernel_choice.h"
 #include "tests/support/expect.h"
 #include "tests/support/gradcheck.h"
@@ -42,6 +43,22 @@ inline double apart(const Tensor& got, const Tensor& want) {
   const Tensor w = want.detach().to(at::kDouble);
   const double size = w.abs().max().item<double>();
   return (got.detach().to(at::kDouble) - w).abs().max().item<double>() / std::max(size, 1e-2);
+}
+
+// x [..., in] through a compiled map.
+inline Tensor through(const nn::CompiledLinear& map, const Tensor& x) {
+  std::vector<int64_t> sizes = x.sizes().vec();
+  sizes.back() = map.w.out;
+  const int64_t rows = x.numel() / map.w.in;
+  nn::RowBuffer in, out;
+  in.resize(rows, map.w.in);
+  out.resize(rows, map.w.out);
+  const auto tensor = [rows](const nn::Rows& r, int64_t width) {
+    return at::from_blob(r.data, {rows, width}, {r.stride, 1}, at::kFloat);
+  };
+  tensor(in.rows(rows), map.w.in).copy_(x.reshape({rows, map.w.in}));
+  map.forward(in.rows(rows), out.rows(rows), kernels::Member());
+  return tensor(out.rows(rows), map.w.out).clone().view(sizes);
 }
 
 // A result and the gradients of Σ result · (fixed noise) with respect to `variables`.

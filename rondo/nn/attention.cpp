@@ -1,4 +1,4 @@
-// Multi-head attention: projections with signals, scores, softmax, values.
+// Multi-head attention: projections, scores, softmax, values.
 #include "rondo/nn/attention.h"
 
 #include "rondo/base/require.h"
@@ -8,32 +8,9 @@
 namespace rondo::nn {
 namespace {
 
-// Whether W x + g(x) is cheaper as one product with W + G, G formed for this call: with many tokens
-// forming it costs little beside them (measured: from twice the width on), also backwards.
-bool worth_merging(const Linear& map, const Tensor& u, const Tensor& x, const Scope& scope) {
-  const Tensor& weight = map.weight();
-  return kernels_in_use() == Kernels::fused && u.is_same(x) && !x.is_meta() && !scope.watched() &&
-         weight.dim() == 2 && weight.scalar_type() == x.scalar_type() &&
-         x.numel() >= 2 * weight.size(1) * weight.size(1);
-}
-
-Tensor project(const Linear& map, const LowRank* signal, SignalPlace place, const Tensor& u,
-               const Tensor& x, const Scope& scope) {
-  if (signal == nullptr) return map.forward(u, scope, Result::branch);
-  if (place == SignalPlace::after && worth_merging(map, u, x, scope)) {
-    return linear(x, signal->added_to(map.map()), scope, Result::branch);
-  }
-  const Tensor g = signal->forward(x, scope / "signal");
-  (scope / "signal").elementwise(g);
-  return place == SignalPlace::after ? map.forward(u, scope) + g : map.forward(u + g, scope);
-}
-
-// The projection as a map of u alone; undefined where it is not one.
-LinearMap as_map(const Linear& map, const LowRank* signal, SignalPlace place, const Tensor& u,
-                 const Tensor& x, const Scope& scope) {
-  if (signal == nullptr) return map.map();
-  if (place != SignalPlace::after || !worth_merging(map, u, x, scope)) return {};
-  return signal->added_to(map.map());
+Tensor project(const Linear& map, const LinearHook* hook, const Tensor& u, const Tensor& x,
+               const Scope& scope) {
+  return hook != nullptr ? hook->forward(map, u, x, scope) : map.forward(u, scope, Result::branch);
 }
 
 // All maps of u at once; empty where one of them cannot be applied so.
@@ -138,38 +115,36 @@ Projections::Projections(const AttentionShape& shape, int64_t read) : shape_(sha
       std::make_shared<Linear>(read == 0 ? inner : read, shape.width, shape.bias, shape.output));
 }
 
-Tensor Projections::query(const Tensor& u, const Tensor& x, const ProjectionSignals& signals,
+Tensor Projections::query(const Tensor& u, const Tensor& x, const ProjectionHooks& hooks,
                           const Scope& scope) const {
-  return split_heads(project(*query_, signals.query, signals.place, u, x, scope / "query"),
-                     shape_.heads);
+  return split_heads(project(*query_, hooks.query, u, x, scope / "query"), shape_.heads);
 }
 
-Tensor Projections::key(const Tensor& u, const Tensor& x, const ProjectionSignals& signals,
+Tensor Projections::key(const Tensor& u, const Tensor& x, const ProjectionHooks& hooks,
                         const Scope& scope) const {
-  return split_heads(project(*key_, signals.key, signals.place, u, x, scope / "key"), shape_.heads);
+  return split_heads(project(*key_, hooks.key, u, x, scope / "key"), shape_.heads);
 }
 
-Tensor Projections::value(const Tensor& u, const Tensor& x, const ProjectionSignals& signals,
+Tensor Projections::value(const Tensor& u, const Tensor& x, const ProjectionHooks& hooks,
                           const Scope& scope) const {
-  return split_heads(project(*value_, signals.value, signals.place, u, x, scope / "value"),
-                     shape_.heads);
+  return split_heads(project(*value_, hooks.value, u, x, scope / "value"), shape_.heads);
 }
 
 Projections::Heads Projections::heads_of(const Tensor& u, const Tensor& x,
-                                         const ProjectionSignals& signals, const Scope& scope,
+                                         const ProjectionHooks& hooks, const Scope& scope,
                                          const Linear* more) const {
-  const auto map_of = [&](const Linear& map, const LowRank* signal) {
-    return as_map(map, signal, signals.place, u, x, scope);
+  const auto as_map = [&](const Linear& map, const LinearHook* hook) {
+    return hook != nullptr ? hook->as_map(map, u, x, scope) : map.map();
   };
-  std::vector<LinearMap> maps = {map_of(*query_, signals.query), map_of(*key_, signals.key),
-                                 map_of(*value_, signals.value)};
+  std::vector<LinearMap> maps = {as_map(*query_, hooks.query), as_map(*key_, hooks.key),
+                                 as_map(*value_, hooks.value)};
   if (more != nullptr) maps.push_back(more->map());
   Heads heads;
   const std::vector<Tensor> flat = apply_together(u, maps, scope);  // [B, T, H·d]
   if (flat.empty()) {
-    heads.q = query(u, x, signals, scope);
-    heads.k = key(u, x, signals, scope);
-    heads.v = value(u, x, signals, scope);
+    heads.q = query(u, x, hooks, scope);
+    heads.k = key(u, x, hooks, scope);
+    heads.v = value(u, x, hooks, scope);
     return heads;
   }
   heads.q = split_heads(flat[0], shape_.heads);

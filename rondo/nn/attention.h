@@ -1,5 +1,6 @@
-// Multi-head attention without opinions: projections with optional level signals, and the attention
-// itself over already projected queries, keys and values. Who may see whom is the caller's mask.
+// Multi-head attention without opinions: projections, which a caller may change by hooks, and the
+// attention itself over already projected queries, keys and values. Who may see whom is the
+// caller's mask.
 #pragma once
 
 #include "rondo/nn/layers.h"
@@ -32,15 +33,23 @@ struct AttendOptions {
 Tensor attend(const Tensor& q, const Tensor& k, const Tensor& v, const AttendOptions& options,
               bool training, const Scope& scope);
 
-// Where a level's signal g(x) joins a projection of u: W u + g(x), or W (u + g(x)).
-enum class SignalPlace { after, before };
+// What a caller computes in place of a linear map of u, from that map, u and the raw stream x: how
+// users of shared weights make them differ. How is no business of this folder.
+class LinearHook {
+ public:
+  virtual ~LinearHook() = default;
+  virtual Tensor forward(const Linear& map, const Tensor& u, const Tensor& x,
+                         const Scope& scope) const = 0;
+  // The same as one linear map of u; without a weight where it is not one.
+  virtual LinearMap as_map(const Linear& map, const Tensor& u, const Tensor& x,
+                           const Scope& scope) const = 0;
+};
 
-// What one level adds to the shared projections. Null parts add nothing.
-struct ProjectionSignals {
-  const LowRank* query = nullptr;
-  const LowRank* key = nullptr;
-  const LowRank* value = nullptr;
-  SignalPlace place = SignalPlace::after;
+// Null: the map alone.
+struct ProjectionHooks {
+  const LinearHook* query = nullptr;
+  const LinearHook* key = nullptr;
+  const LinearHook* value = nullptr;
 };
 
 struct CompiledProjections {
@@ -50,26 +59,26 @@ struct CompiledProjections {
 };
 
 // The four linear maps of an attention. `u` is what the projections see (usually normalised), `x`
-// the raw stream, which is what the signals see.
+// the raw stream, which hooks may read too.
 class Projections : public Module {
  public:
   static constexpr int64_t kNoOutput = -1;
   // `read`: width of what the output projection reads; 0 = heads · head_width; kNoOutput = none.
   explicit Projections(const AttentionShape& shape, int64_t read = 0);
 
-  Tensor query(const Tensor& u, const Tensor& x, const ProjectionSignals& signals,
+  Tensor query(const Tensor& u, const Tensor& x, const ProjectionHooks& hooks,
                const Scope& scope) const;  // [B, H, T, d]
-  Tensor key(const Tensor& u, const Tensor& x, const ProjectionSignals& signals,
+  Tensor key(const Tensor& u, const Tensor& x, const ProjectionHooks& hooks,
              const Scope& scope) const;  // [B, H, T, d]
-  Tensor value(const Tensor& u, const Tensor& x, const ProjectionSignals& signals,
+  Tensor value(const Tensor& u, const Tensor& x, const ProjectionHooks& hooks,
                const Scope& scope) const;  // [B, H, T, d]
   // Queries, keys and values of the same tokens, and the heads of `more` (may be null) of u: as one
   // operation where they read the same rows.
   struct Heads {
     Tensor q, k, v, more;  // [B, H, T, d]
   };
-  Heads heads_of(const Tensor& u, const Tensor& x, const ProjectionSignals& signals,
-                 const Scope& scope, const Linear* more = nullptr) const;
+  Heads heads_of(const Tensor& u, const Tensor& x, const ProjectionHooks& hooks, const Scope& scope,
+                 const Linear* more = nullptr) const;
   // Keys and values of what `memory` holds.
   Heads keys_and_values(const Tensor& memory, const Scope& scope) const;
   Tensor output(const Tensor& merged, const Scope& scope) const;

@@ -162,14 +162,14 @@ void CompiledStack::project(const CompiledLevel& level, const nn::Rows& u, Step&
     nn::Rows input = u;
     const nn::Rows g = step.own.signals[i].rows(n);
     if (signal != nullptr) signal->forward(step.x, step.own.low.rows(n), g);
-    if (signal != nullptr && level.signals->place == nn::SignalPlace::before) {
+    if (signal != nullptr && level.signals->place == SignalPlace::before) {
       input = step.own.inputs[i].rows(n);
       for (int64_t r = 0; r < n; ++r) {
         for (int64_t k = 0; k < width_; ++k) input[r][k] = u[r][k] + g[r][k];
       }
     }
     linears[i]->forward(input, results[i], step.member);
-    if (signal == nullptr || level.signals->place == nn::SignalPlace::before) continue;
+    if (signal == nullptr || level.signals->place == SignalPlace::before) continue;
     const auto [first, last] = linears[i]->columns(step.member);
     for (int64_t r = 0; r < n; ++r) {
       for (int64_t k = first; k < last; ++k) results[i][r][k] += g[r][k];

@@ -40,10 +40,10 @@ struct Call {
 
 // What one level hands to its token mixing.
 struct MixingInput {
-  Tensor u;  // what projections see [B, T, D]
-  Tensor x;  // the raw stream, what signals see [B, T, D]
-  nn::ProjectionSignals signals;
-  int64_t level = 0;  // number of the level: caches are its own even where weights are not
+  Tensor u;                   // what projections see [B, T, D]
+  Tensor x;                   // the raw stream, what hooks may read too [B, T, D]
+  nn::ProjectionHooks hooks;  // how the level changes the projections it borrows
+  int64_t level = 0;          // number of the level: caches are its own even where weights are not
   int64_t loop = 0;
   int64_t groups = 1;
 };

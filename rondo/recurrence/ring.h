@@ -7,11 +7,34 @@
 
 namespace rondo {
 
+// Where a signal g(x) joins a map of u: W u + g(x), or W (u + g(x)).
+enum class SignalPlace { after, before };
+
+// A shared map with what a level adds to it.
+class SignalledMap : public nn::LinearHook {
+ public:
+  SignalledMap(std::shared_ptr<nn::LowRank> signal, SignalPlace place)
+      : signal_(std::move(signal)), place_(place) {}
+  Tensor forward(const nn::Linear& map, const Tensor& u, const Tensor& x,
+                 const Scope& scope) const override;
+  nn::LinearMap as_map(const nn::Linear& map, const Tensor& u, const Tensor& x,
+                       const Scope& scope) const override;
+
+  // Map and signal in one, for inference where u is x.
+  std::shared_ptr<nn::Linear> fold(const nn::Linear& map) const;
+
+  const nn::LowRank& signal() const { return *signal_; }
+
+ private:
+  std::shared_ptr<nn::LowRank> signal_;
+  SignalPlace place_;
+};
+
 // A level's signals for decoding, kept apart from the maps they join: the maps are shared by all
 // levels and are read from cache, while folded ones would be each level's own.
 struct CompiledSignals {
   nn::CompiledLowRank query, key, value, feed_forward;
-  nn::SignalPlace place = nn::SignalPlace::after;
+  SignalPlace place = SignalPlace::after;
   bool inner_feed_forward = false;  // joins before the activation, not what the feed-forward reads
 };
 
@@ -23,7 +46,7 @@ class LevelSignals : public nn::Module {
   CompiledSignals compile(nn::WeightPacker& packer) const;
 
   // For the attention projections.
-  nn::ProjectionSignals projections() const;
+  nn::ProjectionHooks projections() const;
   // x + g_F(x), what the feed-forward reads (x itself when the signal joins elsewhere or is
   // absent).
   Tensor feed_forward_input(const Tensor& x, const Scope& scope) const;
@@ -38,9 +61,9 @@ class LevelSignals : public nn::Module {
   Folded fold(const nn::Projections& projections, const nn::FeedForward* feed_forward) const;
 
  private:
-  nn::SignalPlace place_ = nn::SignalPlace::after;
+  SignalPlace place_ = SignalPlace::after;
   bool inner_feed_forward_ = false;
-  std::shared_ptr<nn::LowRank> query_, key_, value_, feed_forward_;
+  std::unique_ptr<SignalledMap> query_, key_, value_, feed_forward_;
 };
 
 }  // namespace rondo

@@ -42,9 +42,9 @@ Tensor SelfAttention::forward(const MixingInput& in, Call& call, const Scope& sc
   if (slice.permute && !u.is_meta()) {
     permutation = call.permutations->next(u.size(1));
     u = permute_tokens(u, permutation);
-    if (in.signals.query != nullptr) x = permute_tokens(x, permutation);
+    if (in.hooks.query != nullptr) x = permute_tokens(x, permutation);
   }
-  auto [q, k, v, unused] = projections_->heads_of(u, x, in.signals, scope);  // [B, H, T, d]
+  auto [q, k, v, unused] = projections_->heads_of(u, x, in.hooks, scope);  // [B, H, T, d]
   const double factor = inverse_root(options_.shape.head_width);
   if (call.state != nullptr) extend(k, v, in.level, *call.state);
 

@@ -148,7 +148,7 @@ Stream Stack::play_mixing(const Level& level, int64_t number, const Stream& stre
   MixingInput in;
   in.u = x.norm;
   in.x = x.sum;
-  if (level.signal != kNone) in.signals = (*signals_)[level.signal].projections();
+  if (level.signal != kNone) in.hooks = (*signals_)[level.signal].projections();
   in.level = number;
   in.loop = level.loop;
   in.groups = level.groups;

@@ -63,7 +63,7 @@ Tensor WindowAttention::unit_length(const Tensor& x) { return nn::unit_norm(x, 1
 
 WindowAttention::Tokens WindowAttention::project(const MixingInput& in, const Scope& scope) const {
   const Tensor u = nn::dropout(in.u, options_.input_dropout, is_training());
-  const auto heads = projections_->heads_of(u, in.x, in.signals, scope, state_query_.get());
+  const auto heads = projections_->heads_of(u, in.x, in.hooks, scope, state_query_.get());
   Tokens t;
   t.q = for_scores(heads.q);
   t.k = for_scores(heads.k);

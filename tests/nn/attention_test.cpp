@@ -1,4 +1,4 @@
-// Attention: gradients with every option, masks that hide everything, projections with signals.
+// Attention: gradients with every option, masks that hide everything, projections with hooks.
 #include "rondo/nn/attention.h"
 
 #include <cmath>
@@ -120,65 +120,34 @@ TEST(Heads, SplitAndMergeAreInverse) {
   expect_identical(nn::merge_heads(heads), x);
 }
 
-nn::AttentionShape uneven_shape(bool bias) {
-  // Heads · head width (6) differs from the stream's width (5).
-  return {5, 2, 3, bias, nn::torch_laws(5), nn::torch_laws(6)};
-}
-
-TEST(ProjectionGradients, WithSignalsBeforeAndAfter) {
-  for (const auto place : {nn::SignalPlace::after, nn::SignalPlace::before}) {
-    nn::Projections projections(uneven_shape(true));
-    make_generic(projections, 1);
-    const int64_t out = place == nn::SignalPlace::after ? 6 : 5;
-    nn::LowRank query(5, out, 2), key(5, out, 2), value(5, out, 0);
-    make_generic(query, 2);
-    make_generic(key, 3);
-    make_generic(value, 4);
-    const nn::ProjectionSignals signals = {&query, &key, &value, place};
-    const Tensor u = variable({2, 3, 5}, 5);
-    const Tensor x = variable({2, 3, 5}, 6);
-    NamedTensors variables = with_parameters(projections, {{"u", u}, {"x", x}});
-    for (const auto& [name, part] : {std::make_pair("query", &query), std::make_pair("key", &key),
-                                     std::make_pair("value", &value)}) {
-      for (const auto& item : part->named_parameters()) {
-        variables[std::string("signal ") + name + "." + item.key()] = item.value();
-      }
-    }
-    gradcheck(
-        [&] {
-          const Tensor q = projections.query(u, x, signals, Scope());
-          const Tensor k = projections.key(u, x, signals, Scope());
-          const Tensor v = projections.value(u, x, signals, Scope());
-          return projections.output(nn::merge_heads(q * k + v), Scope());
-        },
-        variables);
+// y = W u + x W': something that no linear map of u alone is.
+class AddsStream : public nn::LinearHook {
+ public:
+  Tensor forward(const nn::Linear& map, const Tensor& u, const Tensor& x,
+                 const Scope& scope) const override {
+    return map.forward(u, scope) + at::matmul(x, at::ones({5, 6}));
   }
-}
+  nn::LinearMap as_map(const nn::Linear& /*map*/, const Tensor& /*u*/, const Tensor& /*x*/,
+                       const Scope& /*scope*/) const override {
+    return {};
+  }
+};
 
-TEST(Projections, SignalsSeeTheRawStreamAndJoinWhereTheySay) {
-  nn::Projections projections(uneven_shape(true));
-  make_generic(projections, 1);
-  const auto p = projections.named_parameters();
-  const Tensor u = noise({2, 3, 5}, 2);
-  const Tensor x = noise({2, 3, 5}, 3);
-  const auto linear = [&](const Tensor& in) {
-    return at::matmul(in, p["query.weight"].t()) + p["query.bias"];
-  };
-  nn::LowRank after(5, 6, 2), before(5, 5, 2);
-  make_generic(after, 4);
-  make_generic(before, 5);
-  const auto g = [&](nn::LowRank& part) {
-    const auto own = part.named_parameters();
-    return at::matmul(at::matmul(x, own["down"].t()), own["up"]);
-  };
-  nn::ProjectionSignals signals;
-  expect_near(projections.query(u, x, signals, Scope()), nn::split_heads(linear(u), 2), 1e-13);
-  signals.query = &after;
-  expect_near(projections.query(u, x, signals, Scope()), nn::split_heads(linear(u) + g(after), 2),
-              1e-13);
-  signals = {&before, nullptr, nullptr, nn::SignalPlace::before};
-  expect_near(projections.query(u, x, signals, Scope()), nn::split_heads(linear(u + g(before)), 2),
-              1e-13);
+TEST(Projections, AHookTakesThePlaceOfItsMapAlone) {
+  // Heads · head width (6) differs from the stream's width (5).
+  nn::Projections projections({5, 2, 3, true, nn::torch_laws(5), nn::torch_laws(6)});
+  nn::initialize(projections, 1);
+  const Tensor u = noise({2, 3, 5}, 2).to(at::kFloat);
+  const Tensor x = noise({2, 3, 5}, 3).to(at::kFloat);
+  const auto plain = projections.heads_of(u, x, {}, Scope());
+  const AddsStream hook;
+  nn::ProjectionHooks hooks;
+  hooks.key = &hook;
+  const auto hooked = projections.heads_of(u, x, hooks, Scope());
+  const Tensor added = nn::split_heads(at::matmul(x, at::ones({5, 6})), 2);
+  expect_near(hooked.q, plain.q, 1e-6);
+  expect_near(hooked.k, plain.k + added, 1e-5);
+  expect_near(hooked.v, plain.v, 1e-6);
 }
 
 }  // namespace

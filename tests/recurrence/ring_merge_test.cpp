@@ -1,9 +1,9 @@
 // Signals merged into the shared weights for a call with many tokens: same output, same gradients.
 #include <gtest/gtest.h>
 
-#include "rondo/nn/attention.h"
 #include "rondo/nn/kernel_choice.h"
 #include "rondo/nn/tensor_file.h"
+#include "rondo/recurrence/ring.h"
 #include "tests/support/expect.h"
 
 namespace rondo {
@@ -23,7 +23,8 @@ ProjectedWith project_with(nn::Kernels kernels, int64_t rank, const Tensor& star
   shape.input = nn::torch_laws(width);
   shape.output = nn::torch_laws(width);
   nn::Projections projections(shape);
-  nn::LowRank signal(width, width, rank);
+  const auto low_rank = std::make_shared<nn::LowRank>(width, width, rank);
+  nn::LowRank& signal = *low_rank;
   nn::initialize(projections, 1);
   nn::initialize(signal, 2);
   {
@@ -32,11 +33,12 @@ ProjectedWith project_with(nn::Kernels kernels, int64_t rank, const Tensor& star
       item.value().copy_(at::randn(item.value().sizes(), nn::counter_generator(3, item.key())));
     }
   }
-  nn::ProjectionSignals signals;
-  signals.query = &signal;
+  const SignalledMap query(low_rank, SignalPlace::after);
+  nn::ProjectionHooks hooks;
+  hooks.query = &query;
   const Tensor x = start.clone().requires_grad_();
   nn::use_kernels(kernels);
-  const Tensor y = projections.query(x, x, signals, Scope());
+  const Tensor y = projections.query(x, x, hooks, Scope());
   nn::use_kernels(nn::Kernels::fused);
   (y * at::arange(y.numel()).view(y.sizes()).sin()).sum().backward();
   ProjectedWith got;

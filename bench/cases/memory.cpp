@@ -135,12 +135,9 @@ int64_t memory_of_depth(int64_t levels, int64_t images) {
   c.depth.recursive.blocks = {levels / kLoops};
   c.depth.recursive.loops = {kLoops};
   const auto network = drawn_network(ModelConfig{c});
-  for (const auto& module : network->modules()) {
-    auto* stack = dynamic_cast<Stack*>(module.get());
-    if (stack != nullptr) {
-      stack->recompute_every(
-          std::max<int64_t>(1, std::lround(std::sqrt(static_cast<double>(levels)) / 4.0)));
-    }
+  for (const auto& [name, stack] : network->stacks()) {
+    stack->recompute_every(
+        std::max<int64_t>(1, std::lround(std::sqrt(static_cast<double>(levels)) / 4.0)));
   }
   const NamedTensors inputs = {{"images", at::randn({images, 3, c.image, c.image})}};
   const Tensor labels = at::randint(c.classes, {images}, at::kLong);

@@ -106,16 +106,14 @@ class TimesPlayed {
 
 // Adds what is in stacks to `shared` and `per_level`.
 void count_sharing(const Network& network, std::map<std::string, CostPart>& parts, Cost& cost) {
-  for (const auto& module : network.named_modules("", /*include_self=*/false)) {
-    const auto* stack = dynamic_cast<const Stack*>(module.value().get());
-    if (stack == nullptr) continue;
+  for (const auto& [stack_name, stack] : network.stacks()) {
     const TimesPlayed times(stack->plan());
     for (const auto& item : stack->named_parameters()) {
       const std::vector<std::string> pieces = split(item.key(), '.');
       const int64_t count = item.value().numel();
       if (times.of(pieces[0], std::stoll(pieces[1])) > 1) {
         cost.shared += count;
-        parts[part_of(module.key() + "." + item.key())].shared += count;
+        parts[part_of(stack_name + "." + item.key())].shared += count;
       } else {
         cost.per_level += count;
       }

@@ -15,6 +15,9 @@ class EncoderDecoder : public Network {
   NamedTensors forward(const NamedTensors& inputs, State& state, const Scope& scope) override;
   Tensor loss(const NamedTensors& inputs, const NamedTensors& outputs) const override;
   NamedTensors example(int64_t tokens) const override;
+  std::map<std::string, Stack*> stacks() const override {
+    return {{"encoder", encoder_.get()}, {"decoder", decoder_.get()}};
+  }
 
   // source [B, S] → a state that holds the encoded source, ready for the first target tokens.
   State encode(const Tensor& source, const Scope& scope);

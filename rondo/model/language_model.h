@@ -17,6 +17,7 @@ class LanguageModel : public Network {
   NamedTensors forward(const NamedTensors& inputs, State& state, const Scope& scope) override;
   Tensor loss(const NamedTensors& inputs, const NamedTensors& outputs) const override;
   NamedTensors example(int64_t tokens) const override;
+  std::map<std::string, Stack*> stacks() const override { return {{"stack", stack_.get()}}; }
 
   // tokens [B, N] → logits [B, N, V]. Reads `state` and replaces it by the state after the last
   // token, cut off from the gradient. Any N: a document may be read whole, in pieces or token by

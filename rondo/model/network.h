@@ -11,6 +11,8 @@
 
 namespace rondo {
 
+class Stack;
+
 class Network : public nn::Module {
  public:
   // Images: `images` [B, 3, H, W] (and `permutation.0`, ... in order of use) → `logits` [B,
@@ -26,6 +28,11 @@ class Network : public nn::Module {
   // Inputs without memory, of one example, to count multiply-adds with. `tokens`: length of a
   // sequence, 0 = the network's usual one.
   virtual NamedTensors example(int64_t tokens) const = 0;
+
+  // The stacks of levels, by the names of their modules.
+  virtual std::map<std::string, Stack*> stacks() const = 0;
+  // Training: how many batches one optimiser step reads, for parts that average over batches.
+  virtual void batches_per_step(int64_t /*batches*/) {}
 };
 
 // The network of a configuration, weights undefined until nn::initialize() or load_weights().

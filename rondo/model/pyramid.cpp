@@ -79,6 +79,10 @@ std::vector<nn::CompiledConvolution> PyramidStem::compile(nn::WeightPacker& pack
   return compiled;
 }
 
+void PyramidStem::batches_per_step(int64_t batches) {
+  for (const auto& norm : norms_) norm->batches_per_step(batches);
+}
+
 Pyramid::Pyramid(const PyramidConfig& config) : config_(config) {
   const PyramidConfig& c = config_;
   const int64_t first = c.widths.front();
@@ -111,6 +115,14 @@ Pyramid::Pyramid(const PyramidConfig& config) : config_(config) {
   norm_ = register_module("norm",
                           std::make_shared<nn::Norm>(nn::NormKind::layer, last, kPyramidEpsilon));
   head_ = register_module("head", std::make_shared<nn::Linear>(last, c.classes, true));
+}
+
+std::map<std::string, Stack*> Pyramid::stacks() const {
+  std::map<std::string, Stack*> stacks;
+  for (int64_t s = 0; s < stages_->size(); ++s) {
+    stacks["stage." + std::to_string(s)] = &(*stages_)[s];
+  }
+  return stacks;
 }
 
 Pyramid::Features Pyramid::run_stage(int64_t stage, const Features& in, bool shallow, Call& call,

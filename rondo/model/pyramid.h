@@ -14,6 +14,7 @@ class PyramidStem : public nn::Module {
   Tensor forward(const Tensor& images, const Scope& scope);
   // As in evaluation mode, with batch norms folded in.
   std::vector<nn::CompiledConvolution> compile(nn::WeightPacker& packer) const;
+  void batches_per_step(int64_t batches);
 
  private:
   std::vector<std::shared_ptr<nn::Conv2d>> convolutions_;
@@ -27,6 +28,8 @@ class Pyramid : public Network {
   NamedTensors forward(const NamedTensors& inputs, State& state, const Scope& scope) override;
   Tensor loss(const NamedTensors& inputs, const NamedTensors& outputs) const override;
   NamedTensors example(int64_t tokens) const override;
+  std::map<std::string, Stack*> stacks() const override;
+  void batches_per_step(int64_t batches) override { stem_->batches_per_step(batches); }
 
   // As in evaluation mode.
   std::shared_ptr<const CompiledImageNetwork> compile() const;

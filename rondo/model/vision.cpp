@@ -169,12 +169,16 @@ Permutations image_permutations(const NamedTensors& inputs, const RecursiveConfi
   return Permutations(random ? Permutations::Draw::random : Permutations::Draw::fixed);
 }
 
+Tensor image_loss(const NamedTensors& outputs, const std::function<Tensor(const Tensor&)>& loss) {
+  const Tensor deep = loss(outputs.at("logits"));
+  const auto shallow = outputs.find("logits_shallow");
+  return shallow == outputs.end() ? deep : (deep + loss(shallow->second)) / 2.0;
+}
+
 Tensor image_loss(const NamedTensors& inputs, const NamedTensors& outputs) {
   const Tensor labels = require_input(inputs, "labels", at::kLong, 1);
-  const Tensor deep = mean_cross_entropy(outputs.at("logits"), labels);
-  const auto shallow = outputs.find("logits_shallow");
-  if (shallow == outputs.end()) return deep;
-  return (deep + mean_cross_entropy(shallow->second, labels)) / 2.0;
+  return image_loss(outputs,
+                    [&](const Tensor& logits) { return mean_cross_entropy(logits, labels); });
 }
 
 }  // namespace rondo

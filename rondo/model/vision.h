@@ -2,6 +2,8 @@
 // One Wide FFN, DeiT and its recursions, and the MLP-Mixer, by configuration.
 #pragma once
 
+#include <functional>
+
 #include "rondo/model/compiled_image.h"
 #include "rondo/model/network.h"
 #include "rondo/recurrence/stack.h"
@@ -15,6 +17,7 @@ class Vision : public Network {
   NamedTensors forward(const NamedTensors& inputs, State& state, const Scope& scope) override;
   Tensor loss(const NamedTensors& inputs, const NamedTensors& outputs) const override;
   NamedTensors example(int64_t tokens) const override;
+  std::map<std::string, Stack*> stacks() const override { return {{"stack", stack_.get()}}; }
 
   // As in evaluation mode.
   std::shared_ptr<const CompiledImageNetwork> compile() const;
@@ -39,7 +42,10 @@ class Vision : public Network {
 Permutations image_permutations(const NamedTensors& inputs, const RecursiveConfig& config,
                                 bool training);
 
-// The loss of an image network: of `logits`, averaged with that of `logits_shallow` if there.
+// The loss of an image network: `loss` of its logits, with mixed depth the mean over both depths.
+Tensor image_loss(const NamedTensors& outputs,
+                  const std::function<Tensor(const Tensor& logits)>& loss);
+// The same of the mean cross-entropy against inputs["labels"].
 Tensor image_loss(const NamedTensors& inputs, const NamedTensors& outputs);
 
 }  // namespace rondo

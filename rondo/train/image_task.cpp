@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "rondo/base/error.h"
+#include "rondo/model/vision.h"
 #include "rondo/nn/loss.h"
 #include "rondo/train/image_score.h"
 #include "rondo/train/start.h"
@@ -125,11 +126,8 @@ LossSum ImageTask::next_loss() {
   const NamedTensors outputs = network_->forward({{"images", images}}, state, Scope());
   LossSum loss;
   loss.count = batch_.rows;
-  loss.sum = loss_of(outputs.at("logits"), wanted, teacher);
-  const auto shallow = outputs.find("logits_shallow");
-  if (shallow != outputs.end()) {
-    loss.sum = (loss.sum + loss_of(shallow->second, wanted, teacher)) / 2.0;
-  }
+  loss.sum =
+      image_loss(outputs, [&](const Tensor& logits) { return loss_of(logits, wanted, teacher); });
   return loss;
 }
 

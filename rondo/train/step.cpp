@@ -14,14 +14,10 @@
 namespace rondo {
 
 void prepare_network(Network& network, const TrainConfig& config) {
-  for (const auto& module : network.modules()) {
-    if (auto* stack = dynamic_cast<Stack*>(module.get())) {
-      stack->recompute_every(config.recompute_levels);
-    }
-    if (auto* norm = dynamic_cast<nn::BatchNorm2d*>(module.get())) {
-      norm->batches_per_step(config.accumulate);
-    }
+  for (const auto& [name, stack] : network.stacks()) {
+    stack->recompute_every(config.recompute_levels);
   }
+  network.batches_per_step(config.accumulate);
 }
 
 StepLoss compute_gradients(Task& task, const TrainConfig& config, int64_t number) {

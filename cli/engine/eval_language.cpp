@@ -74,7 +74,7 @@ void print_score(const LanguageTest& test) {
 LanguageTest test_language(const EvalOptions& options) {
   const Verify verify = verify_as(options.load);
   const TrainedLanguageModel trained = load_language_model(options.run, options.tokenizer, verify);
-  if (options.without_state && !trained.model->config().time.recurrent()) {
+  if (options.without_state && !trained.model->stack().has_states()) {
     throw Error(ExitCode::usage,
                 fmt::format("{}: has no recurrent states to do without", options.run),
                 "leave --without-state out");

@@ -91,6 +91,9 @@ void describe(V& v, RecursiveConfig& c) {
           one_of({"fixed", "random"}));
 }
 
+// The names of all schemes (depth_scheme.h).
+std::vector<std::string> depth_scheme_names();
+
 struct DepthConfig {
   std::string scheme = "vanilla";
   int64_t levels = 6;
@@ -100,8 +103,7 @@ struct DepthConfig {
 
 template <class V>
 void describe(V& v, DepthConfig& c) {
-  v.field("scheme", c.scheme, "how levels share weights",
-          one_of({"vanilla", "universal", "one-wide", "ring", "recursive"}));
+  v.field("scheme", c.scheme, "how levels share weights", one_of(depth_scheme_names()));
   v.field("levels", c.levels, "number of levels L (recursive: blocks and loops count instead)",
           between(1, kMaxLevels));
   v.section("ring", c.ring, "scheme ring: level signals");

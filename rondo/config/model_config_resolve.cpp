@@ -1,11 +1,13 @@
 // From what a user types to a configuration.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "rondo/base/error.h"
 #include "rondo/base/files.h"
 #include "rondo/base/safetensors.h"
+#include "rondo/config/depth_plan.h"
 #include "rondo/config/zoo.h"
 
 namespace rondo {
@@ -22,12 +24,9 @@ struct LeastWeights {
   double elements = 0;
 
   void add(const DepthConfig& depth, int64_t stage, double width, double hidden) {
-    const double own = depth.scheme == "recursive"   ? double(depth.recursive.blocks_of(stage))
-                       : depth.scheme == "universal" ? 1.0
-                                                     : double(depth.levels);
-    const bool one_feed_forward = depth.scheme == "one-wide" || depth.scheme == "ring";
-    blocks += own;
-    elements += 2.0 * width * hidden * (one_feed_forward ? 1.0 : own);
+    const DepthPlan plan = make_plan(depth, PlanShape{}, stage);
+    blocks += double(std::max(plan.mixings(), plan.signals()));
+    elements += 2.0 * width * hidden * double(plan.feed_forwards());
   }
   void operator()(const EncoderDecoderConfig& c) {
     add(c.depth, 0, double(c.width), double(c.hidden));

@@ -9,6 +9,9 @@
 
 namespace rondo {
 
+// The names of all kinds (time_kind.h).
+std::vector<std::string> time_kind_names();
+
 struct TimeConfig {
   std::string kind = "window";
   int64_t window = 512;
@@ -28,23 +31,12 @@ struct TimeConfig {
   int64_t memory_layer = 9;
   int64_t memory_size = 32768;
   int64_t neighbours = 32;
-
-  bool recurrent() const { return kind == "block-recurrent" || kind == "feedback"; }
-  // Whether 0-based layer `index` carries a recurrent state.
-  bool recurrent_at(int64_t index) const {
-    if (!recurrent()) return false;
-    for (const int64_t layer : recurrent_layers) {
-      if (layer == index + 1) return true;
-    }
-    return false;
-  }
-  bool memory_at(int64_t index) const { return kind == "memorizing" && memory_layer == index + 1; }
 };
 
 template <class V>
 void describe(V& v, TimeConfig& c) {
   v.field("kind", c.kind, "what a level sees of the past; none = every earlier token",
-          one_of({"none", "window", "block-recurrent", "feedback", "memorizing"}));
+          one_of(time_kind_names()));
   v.field("window", c.window, "W: tokens seen back, and the block of the recurrence",
           between(1, 1 << 24));
   v.field("segment", c.segment, "N: tokens per training segment", between(1, 1 << 24));

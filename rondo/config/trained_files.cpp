@@ -9,6 +9,7 @@
 #include "rondo/base/error.h"
 #include "rondo/base/files.h"
 #include "rondo/base/safetensors.h"
+#include "rondo/config/depth_scheme.h"
 #include "rondo/config/zoo.h"
 
 namespace rondo {
@@ -112,16 +113,14 @@ TrainedFiles find_trained(const std::string& given) {
 ModelConfig with_loops(ModelConfig config, int64_t loops, const std::string& given) {
   const auto change = [&](auto& network) {
     DepthConfig& depth = network.depth;
-    if (depth.scheme == "recursive") {
-      depth.recursive.loops.assign(depth.recursive.loops.size(), loops);
-    } else if (depth.scheme == "ring" || depth.scheme == "universal") {
-      depth.levels = loops;
-    } else {
+    const DepthScheme& scheme = depth_schemes().find(depth.scheme);
+    if (scheme.set_loops == nullptr) {
       throw Error(
           ExitCode::usage,
           fmt::format("{}: has no loops: its {} levels are all different", given, depth.levels),
-          "--loops is for recursive, ring and universal networks");
+          "--loops is for schemes that play blocks again, such as recursive, ring and universal");
     }
+    scheme.set_loops(depth, loops);
   };
   std::visit(change, config.network);
   check_model_config(config, fmt::format("{} with --loops {}", given, loops));

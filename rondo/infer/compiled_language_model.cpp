@@ -15,9 +15,7 @@ CompiledLanguageModel::CompiledLanguageModel(std::shared_ptr<LanguageModel> mode
   require(model_ != nullptr, "language model: no model is given");
   const at::NoGradGuard no_grad;
   model_->eval();
-  Stack::CompileOptions options;
-  options.feedback_level = model_->feedback_level();
-  stack_ = model_->stack().compile(packer_, options);
+  stack_ = model_->stack().compile(packer_, {});
   norm_ = model_->output_norm().compile(packer_);
   embedding_ = model_->embedding().detach().to(at::kFloat).contiguous();
   head_.w = packer_.matrix(embedding_);

@@ -87,15 +87,15 @@ Tensor EncoderDecoder::embed(const Tensor& table, const Tensor& tokens, int64_t 
   const EncoderDecoderConfig& c = config_;
   Tensor x = nn::embed(table, tokens, c.padding);  // [B, T, D]
   if (fairseq(c)) x = x * std::sqrt(static_cast<double>(c.width));
-  const bool universal = c.depth.scheme == "universal";  // levels add their own position code
-  if (!universal) (scope / "positions").elementwise(x);
-  if (fairseq(c) && !universal) {
+  const bool positions = !encoder_->plan().adds_positions();  // else levels add their own
+  if (positions) (scope / "positions").elementwise(x);
+  if (fairseq(c) && positions) {
     // Tokens are numbered from padding + 1, padding left out: that keeps the zero vector.
     const Tensor real = tokens.ne(c.padding);  // [B, T]
     const Tensor numbers = real.cumsum(1) + (first + c.padding);
     const Tensor p = nn::split_sinusoidal_positions(numbers, c.width, x.options());
     x = x + p * real.unsqueeze(-1).to(x.scalar_type());
-  } else if (!universal) {
+  } else if (positions) {
     x = x + nn::sinusoidal_positions(first, tokens.size(1), c.width, x.options());
   }
   return nn::dropout(x, c.dropout, is_training());

@@ -2,8 +2,8 @@
 // under which names and in which layout that program keeps it; everything else is common.
 #pragma once
 
+#include "rondo/config/depth_plan.h"
 #include "rondo/model/network.h"
-#include "rondo/recurrence/depth_plan.h"
 
 namespace rondo {
 

@@ -3,27 +3,36 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "rondo/base/error.h"
 #include "rondo/recurrence/block_recurrent.h"
-#include "rondo/recurrence/memorizing.h"
+#include "rondo/recurrence/time_mixing.h"
 
 namespace rondo {
 namespace {
 
+// How many levels of the plan play a mixing.
+int64_t times_played(const DepthPlan& plan, int64_t mixing) {
+  return std::count_if(plan.levels.begin(), plan.levels.end(),
+                       [&](const Level& level) { return level.mixing == mixing; });
+}
+
 // The scheme's plan, in which levels with a recurrent state or a memory own their weights: they
 // compute something else than the others, so there is nothing to share.
 DepthPlan language_plan(const LanguageModelConfig& c) {
-  DepthPlan plan = make_plan(c.depth, PlanShape{});
+  const DepthPlan shared = make_plan(c.depth, PlanShape{});
+  DepthPlan plan = shared;
   int64_t mixings = plan.mixings();
   int64_t feed_forwards = plan.feed_forwards();
-  for (int64_t i = 0; i < plan.size(); ++i) {
-    if (!c.time.recurrent_at(i) && !c.time.memory_at(i)) continue;
-    if (c.depth.scheme == "vanilla") continue;
-    Level& level = plan.levels[static_cast<size_t>(i)];
+  const TimeKind& time = time_kinds().find(c.time.kind);
+  const auto own = time.own_layers != nullptr ? time.own_layers(c.time) : std::vector<int64_t>();
+  for (const int64_t layer : own) {
+    Level& level = plan.levels.at(static_cast<size_t>(layer - 1));
+    if (times_played(shared, level.mixing) == 1 && level.signal == kNone) continue;
     level.mixing = mixings++;
-    if (c.depth.scheme != "one-wide") level.feed_forward = feed_forwards++;
+    level.feed_forward = feed_forwards++;
     level.signal = kNone;
     level.loop = 0;
   }
@@ -63,44 +72,9 @@ LanguageModel::LanguageModel(const LanguageModelConfig& config)
 }
 
 std::shared_ptr<TokenMixing> LanguageModel::make_mixing(int64_t index) const {
-  const TimeConfig& time = config_.time;
   int64_t level = 0;  // the first that plays this mixing; recurrent ones are played once
   while (plan_.levels[static_cast<size_t>(level)].mixing != index) ++level;
-
-  WindowOptions o;
-  o.shape.width = config_.width;
-  o.shape.heads = config_.heads;
-  o.shape.head_width = config_.head_width;
-  o.shape.bias = false;
-  o.shape.input = nn::fan_in_laws(config_.width);
-  o.window = time.kind == "none" ? 0 : time.window;
-  o.attend_self = time.attend_self;
-  o.mask_empty_cache = time.mask_empty_cache;
-  o.normalise = time.normalise;
-  o.reads_states = time.recurrent_at(level) || time.kind == "feedback";
-  o.shape.output = nn::fan_in_laws((o.reads_states ? 2 : 1) * config_.heads * config_.head_width);
-  o.input_dropout = config_.dropout;
-  o.attention_dropout = config_.dropout;
-  if (time.recurrent_at(level)) {
-    return std::make_shared<BlockRecurrentAttention>(o, time, config_.hidden);
-  }
-  if (time.memory_at(level)) {
-    return std::make_shared<MemorizingAttention>(o, time.memory_size, time.neighbours);
-  }
-  return std::make_shared<WindowAttention>(o);
-}
-
-const WindowAttention& LanguageModel::window_attention(int64_t level) const {
-  return dynamic_cast<const WindowAttention&>(
-      stack_->mixing(plan_.levels[static_cast<size_t>(level)].mixing));
-}
-
-int64_t LanguageModel::feedback_level() const {
-  int64_t source = kNone;
-  for (int64_t i = 0; i < plan_.size() && config_.time.kind == "feedback"; ++i) {
-    if (config_.time.recurrent_at(i)) source = i;
-  }
-  return source;
+  return time_mixings().find(config_.time.kind).make(config_, level);
 }
 
 Tensor LanguageModel::begin(State& state, int64_t rows) const {
@@ -111,17 +85,8 @@ Tensor LanguageModel::begin(State& state, int64_t rows) const {
   }
   const Tensor fresh = state.fresh();
   if (fresh.defined() && fresh.any().item<bool>()) {
-    const State before = state;
-    for (const auto& [name, tensor] : before.tensors()) {
-      if (name != "fresh")
-        state.set(name, start_rows(fresh, at::zeros({}, tensor.options()), tensor));
-    }
-    for (int64_t i = 0; i < plan_.size(); ++i) {
-      if (!config_.time.recurrent_at(i) || !before.has(level_key(i, "state"))) continue;
-      const auto& mixing = dynamic_cast<const BlockRecurrentAttention&>(window_attention(i));
-      state.set(level_key(i, "state"),
-                start_rows(fresh, mixing.initial(), before.get(level_key(i, "state"))));
-    }
+    state.set("position", start_rows(fresh, at::zeros({}, at::kLong), state.get("position")));
+    stack_->reset_state(fresh, state);
   }
   state.set("fresh", at::zeros({rows}, at::kBool));
   return state.get("position").unsqueeze(1);  // [B, 1]
@@ -129,35 +94,32 @@ Tensor LanguageModel::begin(State& state, int64_t rows) const {
 
 int64_t LanguageModel::behind(const Tensor& position) const {
   const int64_t first = position.min().item<int64_t>();
-  const bool blocks = config_.time.recurrent() || config_.time.kind == "memorizing";
-  if (blocks && position.sub(first).remainder(config_.time.window).any().item<bool>()) {
+  const int64_t block = stack_->block();
+  if (block > 0 && position.sub(first).remainder(block).any().item<bool>()) {
     throw Error(
         ExitCode::bad_input,
         fmt::format("reset: rows may begin a new document only between blocks of {} tokens, "
                     "unless all rows do",
-                    config_.time.window),
+                    block),
         "read each document in segments that are multiples of the window");
   }
   return first;
 }
 
-// Feedback: the whole stack block by block, every level reading the states of the last recurrent
-// level as they were at the block's start.
-Tensor LanguageModel::forward_by_blocks(const Tensor& x, Call& call, const Scope& scope) {
-  const int64_t source = feedback_level();
-  const auto& recurrent = dynamic_cast<const BlockRecurrentAttention&>(window_attention(source));
-  const int64_t window = config_.time.window;
+// Feedback: the whole stack block by block, every level reading the states of level `source` as
+// they were at the block's start.
+Tensor LanguageModel::forward_by_blocks(const Tensor& x, int64_t source, Call& call,
+                                        const Scope& scope) {
   const Tensor positions = call.positions;
-  const Shape counts = tokens_by_block(call.behind, window, x.size(1));
+  const Shape counts = tokens_by_block(call.behind, stack_->block(), x.size(1));
   int64_t done = 0;
   std::vector<Tensor> outputs;
   for (const Tensor& block : x.split_with_sizes(counts, 1)) {
     const int64_t count = block.size(1);
-    const Tensor c = recurrent.state(x.size(0), source, call);
-    const auto read = recurrent.read(call.zero_states ? at::zeros_like(c) : c,
-                                     scope / "level" / source / "mixing");
-    call.state_keys = read.keys;
-    call.state_values = read.values;
+    const StateKeys states = stack_->mixing_of(source).read_states(
+        source, x.size(0), call, scope / "level" / source / "mixing");
+    call.state_keys = states.keys;
+    call.state_values = states.values;
     call.positions = positions.narrow(1, done, count);
     outputs.push_back(stack_->forward(block, call, scope));
     call.behind += count;
@@ -178,8 +140,9 @@ Tensor LanguageModel::read_tokens(const Tensor& tokens, State& state, const Scop
   call.behind = behind(position);
 
   const Tensor x = nn::embed(embedding_, tokens);  // [B, N, D]
-  const Tensor y = config_.time.kind == "feedback" ? forward_by_blocks(x, call, scope / "stack")
-                                                   : stack_->forward(x, call, scope / "stack");
+  const int64_t source = stack_->feedback_level();
+  const Tensor y = source != kNone ? forward_by_blocks(x, source, call, scope / "stack")
+                                   : stack_->forward(x, call, scope / "stack");
   state.set("position", (position + count).squeeze(1));
   state = state.detach();
   return y;

@@ -8,8 +8,6 @@
 
 namespace rondo {
 
-class WindowAttention;
-
 class LanguageModel : public Network {
  public:
   explicit LanguageModel(const LanguageModelConfig& config);
@@ -49,14 +47,12 @@ class LanguageModel : public Network {
   const Tensor& embedding() const { return embedding_; }
   const Stack& stack() const { return *stack_; }
   const nn::Norm& output_norm() const { return *norm_; }
-  // The level whose states feedback reads; kNone without feedback.
-  int64_t feedback_level() const;
 
  private:
   std::shared_ptr<TokenMixing> make_mixing(int64_t index) const;
   // What a state holds whose rows are where `state` says; refuses positions that cannot be.
   StateLayout state_layout(const State& state, int64_t rows, const std::string& source) const;
-  Tensor forward_by_blocks(const Tensor& x, Call& call, const Scope& scope);
+  Tensor forward_by_blocks(const Tensor& x, int64_t source, Call& call, const Scope& scope);
   int64_t behind(const Tensor& position) const;
   // tokens [B, N] → the stream after all levels [B, N, D].
   Tensor read_tokens(const Tensor& tokens, State& state, const Scope& scope, bool zero_states);
@@ -64,7 +60,6 @@ class LanguageModel : public Network {
   Tensor output_rows(const Tensor& stream, const Scope& scope) const;
   nn::Head head() const;
   Tensor finish(const Tensor& stream, const Scope& scope) const;
-  const WindowAttention& window_attention(int64_t level) const;
 
   LanguageModelConfig config_;
   DepthPlan plan_;

@@ -40,12 +40,12 @@ StateLayout LanguageModel::state_layout(const State& state, int64_t rows,
   first.check_shapes(alone, source, StateLayout::Types::exact);
   first.check_values(alone, source);
 
-  const bool blocks = config_.time.recurrent() || config_.time.kind == "memorizing";
-  const Tensor phase = place.position.remainder(config_.time.window);
-  if (blocks && phase.ne(phase[0]).any().item<bool>()) {
+  const int64_t block = stack_->block();
+  const Tensor phase = place.position.remainder(std::max<int64_t>(1, block));
+  if (phase.ne(phase[0]).any().item<bool>()) {
     refuse_place(source, fmt::format("tensor 'position': expected all rows at the same place of "
                                      "their blocks of {} tokens, got {} and {}",
-                                     config_.time.window, place.position.min().item<int64_t>(),
+                                     block, place.position.min().item<int64_t>(),
                                      place.position.max().item<int64_t>()));
   }
   StateLayout layout = first;
@@ -53,9 +53,7 @@ StateLayout LanguageModel::state_layout(const State& state, int64_t rows,
   fresh.type = at::kBool;
   fresh.shape = position.shape;
   layout.add("fresh", fresh);
-  for (int64_t i = 0; i < plan_.size(); ++i) {
-    stack_->mixing(plan_.levels[static_cast<size_t>(i)].mixing).describe_state(i, place, layout);
-  }
+  stack_->describe_state(place, layout);
   return layout;
 }
 

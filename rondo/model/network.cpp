@@ -57,6 +57,7 @@ ScoredLabels scored_labels(const Tensor& rows, int64_t classes, const Tensor& la
 }  // namespace
 
 std::shared_ptr<Network> build_network(const ModelConfig& config) {
+  check_model_config(config, "the configuration");
   return std::visit(Builder{}, config.network);
 }
 

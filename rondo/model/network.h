@@ -36,6 +36,7 @@ class Network : public nn::Module {
 };
 
 // The network of a configuration, weights undefined until nn::initialize() or load_weights().
+// Error{bad_input} where the configuration has no meaning.
 std::shared_ptr<Network> build_network(const ModelConfig& config);
 
 // Names a model for its states: configuration and weights.

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "rondo/base/error.h"
+#include "rondo/recurrence/time_mixing.h"
 
 namespace rondo {
 namespace {
@@ -38,7 +39,27 @@ std::vector<Tensor> pairs_of_blocks(const Tensor& all, int64_t first, int64_t wi
   return pairs;
 }
 
+bool is_recurrent(const TimeConfig& time, int64_t level) {
+  const auto& layers = time.recurrent_layers;  // counted from 1
+  return std::find(layers.begin(), layers.end(), level + 1) != layers.end();
+}
+
 }  // namespace
+
+std::shared_ptr<TokenMixing> make_block_recurrent(const LanguageModelConfig& config,
+                                                  int64_t level) {
+  if (!is_recurrent(config.time, level)) return make_window(config, level);
+  return std::make_shared<BlockRecurrentAttention>(window_options(config, true), config.time,
+                                                   config.hidden);
+}
+
+// Every level reads the states of the last recurrent one.
+std::shared_ptr<TokenMixing> make_feedback(const LanguageModelConfig& config, int64_t level) {
+  const WindowOptions options = window_options(config, true);
+  if (!is_recurrent(config.time, level)) return std::make_shared<WindowAttention>(options);
+  return std::make_shared<BlockRecurrentAttention>(options, config.time, config.hidden,
+                                                   StateReaders::all);
+}
 
 Shape tokens_by_block(int64_t behind, int64_t window, int64_t new_tokens) {
   Shape counts;
@@ -127,8 +148,9 @@ Tensor RecurrentCell::update(const Tensor& c, const Read& r, const Tensor& keys,
 }
 
 BlockRecurrentAttention::BlockRecurrentAttention(const WindowOptions& options,
-                                                 const TimeConfig& time, int64_t hidden)
-    : WindowAttention(options) {
+                                                 const TimeConfig& time, int64_t hidden,
+                                                 StateReaders readers)
+    : WindowAttention(options), readers_(readers) {
   cell_ = register_module("cell", std::make_shared<RecurrentCell>(time, options.shape, hidden));
   initial_ = parameter("initial", {time.states, options.shape.width}, nn::normal(0.1));
 }
@@ -138,8 +160,22 @@ Tensor BlockRecurrentAttention::state(int64_t rows, int64_t level, const Call& c
   return carried.defined() ? carried : initial_.unsqueeze(0).expand({rows, -1, -1});  // [B, S, D]
 }
 
-RecurrentCell::Read BlockRecurrentAttention::read(const Tensor& c, const Scope& scope) const {
-  return cell_->read(c, scope / "cell");
+RecurrentCell::Read BlockRecurrentAttention::read(const Tensor& c, const Call& call,
+                                                  const Scope& scope) const {
+  return cell_->read(call.zero_states ? at::zeros_like(c) : c, scope / "cell");
+}
+
+StateKeys BlockRecurrentAttention::read_states(int64_t level, int64_t rows, const Call& call,
+                                               const Scope& scope) const {
+  const RecurrentCell::Read r = read(state(rows, level, call), call, scope);
+  return {r.keys, r.values};
+}
+
+void BlockRecurrentAttention::reset_state(int64_t level, const Tensor& fresh, State& state) const {
+  const Tensor carried = state.get(level_key(level, "state"));
+  WindowAttention::reset_state(level, fresh, state);
+  if (!carried.defined()) return;
+  state.set(level_key(level, "state"), start_rows(fresh, initial_, carried));
 }
 
 void BlockRecurrentAttention::describe_state(int64_t level, const StatePlace& place,
@@ -170,7 +206,7 @@ Tensor BlockRecurrentAttention::forward(const MixingInput& in, Call& call, const
   Tensor c = state(t.q.size(0), in.level, call);
   std::vector<Tensor> state_heads;
   for (size_t i = 0; i < queries.size(); ++i) {
-    const RecurrentCell::Read r = read(call.zero_states ? at::zeros_like(c) : c, scope);
+    const RecurrentCell::Read r = read(c, call, scope);
     state_heads.push_back(
         attend_states(queries[i].transpose(1, 2), r.keys, r.values, scope).transpose(1, 2));
     if (i < keys.size()) c = cell_->update(c, r, keys[i], values[i], scope / "cell");

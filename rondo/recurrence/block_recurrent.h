@@ -53,21 +53,26 @@ class RecurrentCell : public nn::Module {
 
 class BlockRecurrentAttention : public WindowAttention {
  public:
-  BlockRecurrentAttention(const WindowOptions& options, const TimeConfig& time, int64_t hidden);
+  // `readers`: its own level or, with feedback, all.
+  BlockRecurrentAttention(const WindowOptions& options, const TimeConfig& time, int64_t hidden,
+                          StateReaders readers = StateReaders::level);
   Tensor forward(const MixingInput& in, Call& call, const Scope& scope) override;
   void describe_state(int64_t level, const StatePlace& place, StateLayout& layout) const override;
+  void reset_state(int64_t level, const Tensor& fresh, State& state) const override;
+  int64_t block() const override { return options().window; }
+  StateReaders state_readers() const override { return readers_; }
+  StateKeys read_states(int64_t level, int64_t rows, const Call& call,
+                        const Scope& scope) const override;
   std::shared_ptr<const CompiledMixing> compile(nn::WeightPacker& packer) const override;
 
+ private:
   // The state of `rows` rows at `level`, the learned initial one where a row begins. [B, S, D]
   Tensor state(int64_t rows, int64_t level, const Call& call) const;
-  // Keys and values that other layers read (feedback).
-  RecurrentCell::Read read(const Tensor& c, const Scope& scope) const;
-  // The learned initial state [S, D].
-  const Tensor& initial() const { return initial_; }
+  RecurrentCell::Read read(const Tensor& c, const Call& call, const Scope& scope) const;
 
- private:
+  StateReaders readers_;
   std::shared_ptr<RecurrentCell> cell_;
-  Tensor initial_;
+  Tensor initial_;  // learned [S, D]
 };
 
 }  // namespace rondo

@@ -153,6 +153,7 @@ void CompiledStack::project(const CompiledLevel& level, const nn::Rows& u, Step&
   const nn::Rows results[3] = {step.shared.q_.rows(n), step.shared.k_.rows(n),
                                step.shared.v_.rows(n)};
   for (size_t i = 0; i < 3; ++i) {
+    if (!linears[i]->there()) continue;  // a mixing need not have all of them
     const nn::CompiledLowRank* signal = nullptr;
     if (level.signals != nullptr) {
       const nn::CompiledLowRank* all[3] = {&level.signals->query, &level.signals->key,
@@ -194,7 +195,7 @@ void CompiledStack::attend(const CompiledMixing& mixing, size_t number, Step& st
   const std::pair<int64_t, int64_t> all_heads = {0, maps.heads};
   const bool own_heads =
       maps.heads % step.member.count == 0 &&
-      maps.heads / step.member.count * d % maps.query.column_step(step.member.count) == 0;
+      maps.heads / step.member.count * d % maps.value.column_step(step.member.count) == 0;
   if (!own_heads) step.member.meet();
   // Head by head: rows of a sentence, which follow each other, share keys (measured).
   const auto [first_head, last_head] = own_heads ? step.member.share(maps.heads) : all_heads;

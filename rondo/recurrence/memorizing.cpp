@@ -5,7 +5,15 @@
 #include <cmath>
 #include <numeric>
 
+#include "rondo/recurrence/time_mixing.h"
+
 namespace rondo {
+
+std::shared_ptr<TokenMixing> make_memorizing(const LanguageModelConfig& config, int64_t level) {
+  if (level + 1 != config.time.memory_layer) return make_window(config, level);
+  return std::make_shared<MemorizingAttention>(window_options(config, false),
+                                               config.time.memory_size, config.time.neighbours);
+}
 
 MemorizingAttention::MemorizingAttention(const WindowOptions& options, int64_t memory,
                                          int64_t neighbours)

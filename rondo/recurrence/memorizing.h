@@ -16,6 +16,7 @@ class MemorizingAttention : public WindowAttention {
   MemorizingAttention(const WindowOptions& options, int64_t memory, int64_t neighbours);
   Tensor forward(const MixingInput& in, Call& call, const Scope& scope) override;
   void describe_state(int64_t level, const StatePlace& place, StateLayout& layout) const override;
+  int64_t block() const override { return options().window; }
   std::shared_ptr<const CompiledMixing> compile(nn::WeightPacker& packer) const override;
 
  private:

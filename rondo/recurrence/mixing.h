@@ -48,13 +48,34 @@ struct MixingInput {
   int64_t groups = 1;
 };
 
+// Recurrent states as tokens read them. [B, H, S, d]
+struct StateKeys {
+  Tensor keys, values;
+};
+
+// Who reads the recurrent states that a mixing keeps: it keeps none, its own level, every level.
+enum class StateReaders { none, level, all };
+
 class TokenMixing : public nn::Module {
  public:
   virtual Tensor forward(const MixingInput& in, Call& call, const Scope& scope) = 0;
-  // What forward() at `level` leaves in the state of a language model, when rows are as far as
-  // `place` says. States from files are compared with it.
+
+  // ---- the state of a language model; all of a level's tensors are under level_key(level, …)
+
+  // What forward() at `level` leaves in it, when rows are as far as `place` says. States from files
+  // are compared with it.
   virtual void describe_state(int64_t /*level*/, const StatePlace& /*place*/,
                               StateLayout& /*layout*/) const {}
+  // Rows where `fresh` (bool [B]) is true begin a new document. The default: with zeros.
+  virtual void reset_state(int64_t level, const Tensor& fresh, State& state) const;
+  // Tokens of a block, at whose end something happens for all rows together, so that all must be at
+  // the same place of theirs; 0: rows may be anywhere.
+  virtual int64_t block() const { return 0; }
+  virtual StateReaders state_readers() const { return StateReaders::none; }
+  // The states of `rows` rows before the next token; only where there are readers.
+  virtual StateKeys read_states(int64_t level, int64_t rows, const Call& call,
+                                const Scope& scope) const;
+
   // For decoding token by token. The default: Error{bad_input}, this mixing needs whole sequences.
   virtual std::shared_ptr<const CompiledMixing> compile(nn::WeightPacker& packer) const;
   // For whole sequences without a past. The default: Error{bad_input}, this mixing has one.

@@ -1,51 +1,7 @@
-// SReT: the plan, the residual coefficients, the projection after a loop.
+// SReT: the residual coefficients, the projection after a loop.
 #include "rondo/recurrence/recursive.h"
 
-#include "rondo/recurrence/schemes.h"
-
 namespace rondo {
-namespace {
-
-Level recursive_level(const RecursiveConfig& config, const PlanShape& shape, int64_t stage,
-                      int64_t block, int64_t loop) {
-  Level level;
-  level.mixing = block;
-  level.cross = shape.cross ? block : kNone;
-  level.feed_forward = shape.feed_forward ? block : kNone;
-  level.residual = config.residual == "none" ? kNone : block;
-  level.loop = loop;
-  level.groups = config.groups_of(stage, loop);
-  borrow_norms(level, shape, block);
-  return level;
-}
-
-}  // namespace
-
-// Internal order plays block 0 `loops` times, then block 1, and projects after every application.
-// External order plays the whole list `loops` times and projects after every round.
-DepthPlan recursive_plan(const DepthConfig& depth, const PlanShape& shape, int64_t stage) {
-  const RecursiveConfig& config = depth.recursive;
-  const int64_t blocks = config.blocks_of(stage);
-  const int64_t loops = config.loops_of(stage);
-  const bool projects = config.projection > 0.0;
-  DepthPlan plan;
-  if (config.order == "internal") {
-    for (int64_t k = 0; k < blocks; ++k) {
-      for (int64_t l = 0; l < loops; ++l) {
-        plan.levels.push_back(recursive_level(config, shape, stage, k, l));
-        if (projects) plan.levels.back().projection = k * loops + l;
-      }
-    }
-  } else {
-    for (int64_t l = 0; l < loops; ++l) {
-      for (int64_t k = 0; k < blocks; ++k) {
-        plan.levels.push_back(recursive_level(config, shape, stage, k, l));
-      }
-      if (projects) plan.levels.back().projection = l;
-    }
-  }
-  return plan;
-}
 
 ResidualCoefficients::ResidualCoefficients(const std::string& placement, int64_t sublayers) {
   if (placement == "identity" || placement == "both") {

@@ -1,8 +1,7 @@
-// RingFormer: the plan and a level's signals.
+// RingFormer: a level's signals.
 #include "rondo/recurrence/ring.h"
 
 #include "rondo/nn/kernel_choice.h"
-#include "rondo/recurrence/schemes.h"
 
 namespace rondo {
 namespace {
@@ -17,22 +16,6 @@ bool worth_merging(const nn::Linear& map, const Tensor& u, const Tensor& x, cons
 }
 
 }  // namespace
-
-DepthPlan ring_plan(const DepthConfig& config, const PlanShape& shape, int64_t /*stage*/) {
-  DepthPlan plan;
-  plan.norm_epsilon = 1e-5;  // the authors' other networks say 1e-6, these are left at torch's own
-  for (int64_t i = 0; i < config.levels; ++i) {
-    Level level;
-    level.mixing = 0;
-    level.cross = shape.cross ? 0 : kNone;
-    level.feed_forward = shape.feed_forward ? 0 : kNone;
-    level.signal = i;
-    level.loop = i;
-    borrow_norms(level, shape, i);
-    plan.levels.push_back(level);
-  }
-  return plan;
-}
 
 Tensor SignalledMap::forward(const nn::Linear& map, const Tensor& u, const Tensor& x,
                              const Scope& scope) const {

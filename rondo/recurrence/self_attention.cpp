@@ -19,6 +19,21 @@ std::string level_key(int64_t level, const char* name) {
   return "level." + std::to_string(level) + "." + name;
 }
 
+void TokenMixing::reset_state(int64_t level, const Tensor& fresh, State& state) const {
+  const std::string prefix = level_key(level, "");
+  const State before = state;
+  for (const auto& [name, tensor] : before.tensors()) {
+    if (name.compare(0, prefix.size(), prefix) != 0) continue;
+    state.set(name, start_rows(fresh, at::zeros({}, tensor.options()), tensor));
+  }
+}
+
+StateKeys TokenMixing::read_states(int64_t /*level*/, int64_t /*rows*/, const Call& /*call*/,
+                                   const Scope& /*scope*/) const {
+  RONDO_ASSERT(state_readers() == StateReaders::none);
+  return {};
+}
+
 SelfAttention::SelfAttention(const SelfAttentionOptions& options) : options_(options) {
   projections_ = register_module("projections", std::make_shared<nn::Projections>(options.shape));
 }

@@ -183,4 +183,33 @@ Stream Stack::play_feed_forward(const Level& level, const Stream& stream, const 
               nn::dropout(y, options_.feed_forward_dropout, is_training()), here);
 }
 
+void Stack::describe_state(const StatePlace& place, StateLayout& layout) const {
+  for (int64_t i = 0; i < plan_.size(); ++i) mixing_of(i).describe_state(i, place, layout);
+}
+
+void Stack::reset_state(const Tensor& fresh, State& state) const {
+  for (int64_t i = 0; i < plan_.size(); ++i) mixing_of(i).reset_state(i, fresh, state);
+}
+
+int64_t Stack::block() const {
+  int64_t tokens = 0;
+  for (int64_t i = 0; i < mixings_->size(); ++i) tokens = std::max(tokens, (*mixings_)[i].block());
+  return tokens;
+}
+
+bool Stack::has_states() const {
+  for (int64_t i = 0; i < mixings_->size(); ++i) {
+    if ((*mixings_)[i].state_readers() != StateReaders::none) return true;
+  }
+  return false;
+}
+
+int64_t Stack::feedback_level() const {
+  int64_t source = kNone;
+  for (int64_t i = 0; i < plan_.size(); ++i) {
+    if (mixing_of(i).state_readers() == StateReaders::all) source = i;
+  }
+  return source;
+}
+
 }  // namespace rondo

@@ -11,8 +11,8 @@
 
 #include <functional>
 
+#include "rondo/config/depth_plan.h"
 #include "rondo/recurrence/compiled_sequence.h"
-#include "rondo/recurrence/depth_plan.h"
 #include "rondo/recurrence/self_attention.h"
 
 namespace rondo {
@@ -54,8 +54,6 @@ class Stack : public nn::Module {
 
   // For decoding token by token.
   struct CompileOptions {
-    // The level whose recurrent states all others read too; kNone: there is none.
-    int64_t feedback_level = kNone;
     // Post-norm stacks: signals become part of maps of each level's own: the fewest operations.
     bool fold_signals = false;
   };
@@ -63,12 +61,22 @@ class Stack : public nn::Module {
   // For whole sequences; without cross-attention.
   CompiledSequenceStack compile_sequences(nn::WeightPacker& packer, bool fold_signals) const;
 
+  // What the levels of a language model keep in a state (recurrence/mixing.h), all of them.
+  void describe_state(const StatePlace& place, StateLayout& layout) const;
+  void reset_state(const Tensor& fresh, State& state) const;
+  int64_t block() const;  // 0: no level has any
+  bool has_states() const;
+  // The level whose recurrent states all levels read; kNone: each its own.
+  int64_t feedback_level() const;
+
   // Training: keep only every n-th level's input and compute the rest again in the backward pass;
   // 0 = keep all. Stacks with cross-attention keep all: their memory's gradient would be lost.
   void recompute_every(int64_t levels) { recompute_every_ = levels; }
 
   const DepthPlan& plan() const { return plan_; }
-  TokenMixing& mixing(int64_t index) const { return (*mixings_)[index]; }
+  TokenMixing& mixing_of(int64_t level) const {
+    return (*mixings_)[plan_.levels.at(static_cast<size_t>(level)).mixing];
+  }
   const nn::Bank<CrossAttention>& crosses() const { return *crosses_; }
 
  private:

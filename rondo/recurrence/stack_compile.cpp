@@ -7,7 +7,7 @@ namespace rondo {
 
 CompiledStack Stack::compile(nn::WeightPacker& packer, const CompileOptions& options) const {
   CompiledStack c;
-  c.feedback_level_ = options.feedback_level;
+  c.feedback_level_ = feedback_level();
   for (int64_t i = 0; i < mixings_->size(); ++i) {
     c.mixings_.push_back((*mixings_)[i].compile(packer));
     const nn::CompiledProjections& maps = c.mixings_.back()->maps();

@@ -1,26 +1,9 @@
-// Universal Transformer: the plan and the static table.
+// Universal Transformer: the static table.
 #include "rondo/recurrence/universal.h"
 
 #include <cmath>
 
-#include "rondo/recurrence/schemes.h"
-
 namespace rondo {
-
-DepthPlan universal_plan(const DepthConfig& config, const PlanShape& shape, int64_t /*stage*/) {
-  DepthPlan plan;
-  for (int64_t i = 0; i < config.levels; ++i) {
-    Level level;
-    level.mixing = 0;
-    level.cross = shape.cross ? 0 : kNone;
-    level.feed_forward = shape.feed_forward ? 0 : kNone;
-    level.static_signal = i + 1;
-    level.loop = i;
-    borrow_norms(level, shape, 0);
-    plan.levels.push_back(level);
-  }
-  return plan;
-}
 
 Tensor static_signal(const Tensor& positions, int64_t level, int64_t width,
                      const at::TensorOptions& options) {

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "rondo/recurrence/time_mixing.h"
+
 namespace rondo {
 namespace {
 
@@ -44,6 +46,35 @@ Tensor join_tiles(const Tensor& y, int64_t batch) {
 }
 
 }  // namespace
+
+WindowOptions window_options(const LanguageModelConfig& config, bool reads_states) {
+  const int64_t inner = config.heads * config.head_width;
+  WindowOptions o;
+  o.shape.width = config.width;
+  o.shape.heads = config.heads;
+  o.shape.head_width = config.head_width;
+  o.shape.bias = false;
+  o.shape.input = nn::fan_in_laws(config.width);
+  o.shape.output = nn::fan_in_laws((reads_states ? 2 : 1) * inner);
+  o.window = config.time.window;
+  o.attend_self = config.time.attend_self;
+  o.mask_empty_cache = config.time.mask_empty_cache;
+  o.normalise = config.time.normalise;
+  o.reads_states = reads_states;
+  o.input_dropout = config.dropout;
+  o.attention_dropout = config.dropout;
+  return o;
+}
+
+std::shared_ptr<TokenMixing> make_window(const LanguageModelConfig& config, int64_t /*level*/) {
+  return std::make_shared<WindowAttention>(window_options(config, false));
+}
+
+std::shared_ptr<TokenMixing> make_all_tokens(const LanguageModelConfig& config, int64_t /*level*/) {
+  WindowOptions o = window_options(config, false);
+  o.window = 0;
+  return std::make_shared<WindowAttention>(o);
+}
 
 WindowAttention::WindowAttention(const WindowOptions& options) : options_(options) {
   const nn::AttentionShape& shape = options_.shape;

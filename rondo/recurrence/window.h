@@ -6,6 +6,7 @@
 // previous block and their own), never as a T × T matrix.
 #pragma once
 
+#include "rondo/config/model_config.h"
 #include "rondo/nn/position.h"
 #include "rondo/recurrence/compiled_window.h"
 #include "rondo/recurrence/mixing.h"
@@ -22,6 +23,9 @@ struct WindowOptions {
   double input_dropout = 0.0;
   double attention_dropout = 0.0;
 };
+
+// Those of a language model's levels; `reads_states`: with queries for recurrent states.
+WindowOptions window_options(const LanguageModelConfig& config, bool reads_states);
 
 class WindowAttention : public TokenMixing {
  public:

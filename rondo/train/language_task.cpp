@@ -84,7 +84,7 @@ LanguageTask::LanguageTask(const RunConfig& config, const std::string& cache_fol
       reader_(*train_, training_segments(config, *tokenizer_)),
       model_(std::make_shared<LanguageModel>(language_config(config))) {
   start_weights(*model_, config.train);
-  if (config.train.recompute_levels > 0 && language_config(config).time.kind == "feedback") {
+  if (config.train.recompute_levels > 0 && model_->stack().feedback_level() != kNone) {
     throw Error(
         ExitCode::bad_input,
         "train.recompute_levels: has no meaning with feedback, whose gradient flows through "
@@ -131,8 +131,7 @@ std::optional<Task::Evaluation> LanguageTask::evaluate(const StopCheck& stop) {
 }
 
 Metrics LanguageTask::probe() {
-  const TimeConfig& time = language_config(config_).time;
-  if (!time.recurrent() || batch_.rows == 0) return {};
+  if (!model_->stack().has_states() || batch_.rows == 0) return {};
   const at::NoGradGuard no_grad;
   model_->eval();
   const SegmentTensors t(batch_);

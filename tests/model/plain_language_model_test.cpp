@@ -33,12 +33,16 @@ LanguageModelConfig language_config(const LanguageCase& given) {
   return c;
 }
 
+bool is_recurrent(const LanguageModelConfig& c, int64_t level) {
+  return c.time.kind == "block-recurrent" && c.time.recurrent_layers.front() == level + 1;
+}
+
 WindowOptions options_of(const LanguageModelConfig& c, int64_t level) {
   WindowOptions o;
   o.shape.heads = c.heads;
   o.window = c.time.window;
   o.normalise = c.time.normalise;
-  o.reads_states = c.time.recurrent_at(level);
+  o.reads_states = is_recurrent(c, level);
   return o;
 }
 
@@ -56,10 +60,10 @@ Tensor plain_logits(const LanguageModel& model, const Tensor& tokens) {
     const std::string mixing = "stack." + numbered("mixing", i);
     PlainDocument document(*modules[mixing], options_of(c, i));
     const Tensor u = rms("stack." + numbered("norm", 2 * i), x);
-    if (c.time.memory_at(i)) {
+    if (c.time.kind == "memorizing" && c.time.memory_layer == i + 1) {
       x = x + document.memorizing(u, c.time.memory_size, c.time.neighbours);
     } else {
-      x = x + (c.time.recurrent_at(i) ? document.recurrent(u, c.time) : document.window(u));
+      x = x + (is_recurrent(c, i) ? document.recurrent(u, c.time) : document.window(u));
     }
     const std::string feed = "stack." + numbered("feed_forward", i);
     const Tensor h = parts.map(feed + ".up", rms("stack." + numbered("norm", 2 * i + 1), x));
@@ -77,7 +81,7 @@ TEST_P(PlainLanguageModel, GivesTheSameLogitsWholeAndInPieces) {
   make_generic(model, 3, 0.1);
   model.eval();
   const bool ids = model.named_parameters().contains("stack.mixing.1.cell.identity");
-  EXPECT_EQ(ids, config.time.recurrent() && GetParam().state_ids);
+  EXPECT_EQ(ids, config.time.kind == "block-recurrent" && GetParam().state_ids);
   const Tensor tokens =
       tiny_inputs(ModelConfig{config}, 2, 4, kPlainTokens).at("tokens");  // [2, T]
   const Tensor want = by_rows(tokens, [&](const Tensor& row) { return plain_logits(model, row); });

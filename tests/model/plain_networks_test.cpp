@@ -3,7 +3,7 @@
 // tell from rounding.
 #include "tests/support/plain_networks.h"
 
-#include "rondo/recurrence/depth_plan.h"
+#include "rondo/config/depth_plan.h"
 #include "tests/support/expect.h"
 #include "tests/support/gradcheck.h"
 #include "tests/support/shrink.h"

@@ -155,14 +155,25 @@ TEST(BlockRecurrent, TokensReadTheStateFromBeforeTheirBlock) {
 TEST(BlockRecurrent, BeginsWithTheLearnedState) {
   const at::NoGradGuard no_grad;
   const auto layer = recurrent_layer(recurrent_time({"fixed", "skip", "reference"}));
-  Call call;
+  const Tensor initial = layer->named_parameters()["initial"];
+  const Tensor carried = noise({2, kBrtStates, kBrtWidth}, 1);
+  const Tensor keys = noise({2, kBrtWindow, 1, 1}, 2);
   State state;
-  call.state = &state;
-  const Tensor c = layer->state(2, 0, call);
-  EXPECT_EQ(c.sizes().vec(), (Shape{2, kBrtStates, kBrtWidth}));
-  expect_identical(c[1], layer->initial());
-  state.set("level.0.state", noise({2, kBrtStates, kBrtWidth}, 1));
-  expect_identical(layer->state(2, 0, call), state.get("level.0.state"));
+  for (const char* name : {"level.0.keys", "level.1.keys"}) state.set(name, keys);
+  state.set("level.0.state", carried);
+  layer->reset_state(0, at::tensor(std::vector<int64_t>{0, 1}).to(at::kBool), state);
+  expect_identical(state.get("level.0.state")[0], carried[0]);
+  expect_identical(state.get("level.0.state")[1], initial);
+  expect_identical(state.get("level.0.keys")[0], keys[0]);
+  expect_identical(state.get("level.0.keys")[1], at::zeros_like(keys[1]));
+  expect_identical(state.get("level.1.keys"), keys, "another level's");
+
+  State empty;
+  Call begun, reset;
+  begun.state = &empty;
+  reset.state = &state;
+  expect_identical(layer->read_states(0, 2, begun, Scope()).keys[1],
+                   layer->read_states(0, 2, reset, Scope()).keys[1]);
 }
 
 }  // namespace

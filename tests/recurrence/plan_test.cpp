@@ -1,7 +1,7 @@
 // Which weights each scheme of sharing over depth gives to which level, and the static table.
 #include <cmath>
 
-#include "rondo/recurrence/depth_plan.h"
+#include "rondo/config/depth_plan.h"
 #include "rondo/recurrence/universal.h"
 #include "tests/support/expect.h"
 
@@ -130,7 +130,7 @@ TEST(DepthPlan, RecursiveExternalRepeatsTheList) {
 }
 
 TEST(DepthPlan, UnknownSchemeIsAnError) {
-  expect_error(ExitCode::bad_input, "unknown scheme 'spiral'",
+  expect_error(ExitCode::bad_input, "model.depth.scheme: unknown name 'spiral'",
                [] { make_plan(scheme("spiral", 2), encoder_shape()); });
 }
 

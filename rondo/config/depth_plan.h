@@ -1,6 +1,7 @@
 // The central idea: a level borrows its weights. A stack is a list of levels, each naming which
 // token mixing, feed-forward and norms it plays and what is its own. Every way of sharing weights
-// over depth is a short function that returns such a list; the networks that play it know no paper.
+// over depth is a short function that returns such a list (depth_scheme.h); the networks that play
+// it know no paper. Torch-free.
 #pragma once
 
 #include <cstdint>
@@ -43,6 +44,8 @@ struct DepthPlan {
   int64_t residuals() const { return count(&Level::residual); }
   int64_t projections() const { return count(&Level::projection); }
   int64_t norms() const;
+  // Whether levels add a code of position and level, so that the network adds none.
+  bool adds_positions() const { return count(&Level::static_signal) > 0; }
 
  private:
   int64_t count(int64_t Level::*field) const;
@@ -57,13 +60,17 @@ struct PlanShape {
 };
 
 // The plan of the scheme that `config` names; `stage` picks the entry where the configuration has
-// one per stage of a pyramid.
+// one per stage of a pyramid. Error{bad_input} if there is no scheme of that name.
 DepthPlan make_plan(const DepthConfig& config, const PlanShape& shape, int64_t stage = 0);
 
 // Epsilon of the level norms: what the configuration says, or (0) what the scheme has.
 inline double level_epsilon(double configured, const DepthPlan& plan) {
   return configured > 0.0 ? configured : plan.norm_epsilon;
 }
+
+// Gives the level the norms of owner `owner`: consecutive numbers, one per sub-layer or one for
+// all.
+void borrow_norms(Level& level, const PlanShape& shape, int64_t owner);
 
 // Renumbers every bank by first use, so that no weights are made that no level plays.
 void compact(DepthPlan& plan);

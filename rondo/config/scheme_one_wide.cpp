@@ -1,9 +1,10 @@
-// One Wide Feed-forward (Pires et al. 2023) as a plan: distinct attention and its norms per level,
-// one feed-forward with one norm for all levels. A decoder has no feed-forward at all and one norm
-// per level, used after both of its attentions.
-#include "rondo/recurrence/schemes.h"
+// One Wide Feed-forward (Pires et al. 2023) as a scheme: distinct attention and its norms per
+// level, one feed-forward with one norm for all levels. A decoder has no feed-forward at all and
+// one norm per level, used after both of its attentions.
+#include "rondo/config/depth_scheme.h"
 
 namespace rondo {
+namespace {
 
 DepthPlan one_wide_plan(const DepthConfig& config, const PlanShape& shape, int64_t /*stage*/) {
   const bool shared_feed_forward = shape.feed_forward && !shape.cross;
@@ -20,6 +21,15 @@ DepthPlan one_wide_plan(const DepthConfig& config, const PlanShape& shape, int64
     plan.levels.push_back(level);
   }
   return plan;
+}
+
+}  // namespace
+
+DepthScheme one_wide_scheme() {
+  DepthScheme scheme;
+  scheme.name = "one-wide";
+  scheme.plan = one_wide_plan;
+  return scheme;
 }
 
 }  // namespace rondo

@@ -1,29 +1,12 @@
-// The registry of sharing schemes, and what holds for every plan.
-#include "rondo/recurrence/depth_plan.h"
+// What holds for every plan.
+#include "rondo/config/depth_plan.h"
 
 #include <algorithm>
-#include <array>
 #include <initializer_list>
 #include <map>
 
-#include "rondo/base/error.h"
-#include "rondo/recurrence/schemes.h"
-
 namespace rondo {
 namespace {
-
-struct Scheme {
-  const char* name;
-  DepthPlan (*plan)(const DepthConfig&, const PlanShape&, int64_t);
-};
-
-constexpr std::array<Scheme, 5> kSchemes = {{
-    {"vanilla", vanilla_plan},
-    {"universal", universal_plan},
-    {"one-wide", one_wide_plan},
-    {"ring", ring_plan},
-    {"recursive", recursive_plan},
-}};
 
 // New numbers by first use over all `fields`, which share one bank.
 void renumber(DepthPlan& plan, std::initializer_list<int64_t Level::*> fields) {
@@ -57,14 +40,6 @@ void borrow_norms(Level& level, const PlanShape& shape, int64_t owner) {
   level.mixing_norm = next;
   level.cross_norm = shape.cross ? next += each : kNone;
   level.feed_forward_norm = shape.feed_forward ? next += each : kNone;
-}
-
-DepthPlan make_plan(const DepthConfig& config, const PlanShape& shape, int64_t stage) {
-  for (const Scheme& scheme : kSchemes) {
-    if (config.scheme == scheme.name) return scheme.plan(config, shape, stage);
-  }
-  throw Error(ExitCode::bad_input, "depth.scheme: unknown scheme '" + config.scheme + "'",
-              "choose one of vanilla, universal, one-wide, ring, recursive");
 }
 
 void compact(DepthPlan& plan) {

@@ -1,7 +1,8 @@
-// The ordinary transformer as a plan: every level owns everything.
-#include "rondo/recurrence/schemes.h"
+// The ordinary transformer as a scheme: every level owns everything.
+#include "rondo/config/depth_scheme.h"
 
 namespace rondo {
+namespace {
 
 DepthPlan vanilla_plan(const DepthConfig& config, const PlanShape& shape, int64_t /*stage*/) {
   DepthPlan plan;
@@ -14,6 +15,17 @@ DepthPlan vanilla_plan(const DepthConfig& config, const PlanShape& shape, int64_
     plan.levels.push_back(level);
   }
   return plan;
+}
+
+}  // namespace
+
+DepthScheme vanilla_scheme() {
+  DepthScheme scheme;
+  scheme.name = "vanilla";
+  scheme.plan = vanilla_plan;
+  scheme.in_pyramid = true;
+  scheme.without_attention = true;
+  return scheme;
 }
 
 }  // namespace rondo

@@ -1,0 +1,34 @@
+// RingFormer as a scheme: one block played at every level, which owns norms and level signals
+// (rondo/recurrence/ring.h).
+#include "rondo/config/depth_scheme.h"
+
+namespace rondo {
+namespace {
+
+DepthPlan ring_plan(const DepthConfig& config, const PlanShape& shape, int64_t /*stage*/) {
+  DepthPlan plan;
+  plan.norm_epsilon = 1e-5;  // the authors' other networks say 1e-6, these are left at torch's own
+  for (int64_t i = 0; i < config.levels; ++i) {
+    Level level;
+    level.mixing = 0;
+    level.cross = shape.cross ? 0 : kNone;
+    level.feed_forward = shape.feed_forward ? 0 : kNone;
+    level.signal = i;
+    level.loop = i;
+    borrow_norms(level, shape, i);
+    plan.levels.push_back(level);
+  }
+  return plan;
+}
+
+}  // namespace
+
+DepthScheme ring_scheme() {
+  DepthScheme scheme;
+  scheme.name = "ring";
+  scheme.plan = ring_plan;
+  scheme.set_loops = [](DepthConfig& config, int64_t loops) { config.levels = loops; };
+  return scheme;
+}
+
+}  // namespace rondo

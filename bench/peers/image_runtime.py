@@ -7,6 +7,7 @@ this. Without them it says so in one line.
   rondo bench image-one --python FOLDER/bin/python
 """
 
+import importlib
 import os
 import subprocess
 import sys
@@ -34,10 +35,7 @@ def export(folder):
 
 
 def by_onnxruntime(path):
-    try:
-        import onnxruntime
-    except ImportError:
-        leave("onnxruntime is not installed")
+    import onnxruntime
     how = onnxruntime.SessionOptions()
     how.intra_op_num_threads = options.threads
     how.inter_op_num_threads = 1
@@ -46,10 +44,7 @@ def by_onnxruntime(path):
 
 
 def by_openvino(path):
-    try:
-        import openvino
-    except ImportError:
-        leave("openvino is not installed")
+    import openvino
     # Latency: all threads at one request, as ours are. fp32, also where the CPU has bf16.
     how = {"INFERENCE_NUM_THREADS": options.threads, "PERFORMANCE_HINT": "LATENCY", "INFERENCE_PRECISION_HINT": "f32"}
     request = openvino.Core().compile_model(path, "CPU", how).create_infer_request()
@@ -73,9 +68,10 @@ def leave_logits(numpy, run):
 def main():
     engines = {"onnxruntime": by_onnxruntime, "openvino": by_openvino}
     try:
+        importlib.import_module(options.engine)
         import numpy
     except ImportError:
-        leave("numpy is not installed")
+        leave(options.engine + " is not installed")
     with tempfile.TemporaryDirectory() as folder:
         run, name = engines[options.engine](export(folder))
     if options.agree:

@@ -31,7 +31,8 @@ class RowBuffer {
   RowBuffer() = default;
   RowBuffer(RowBuffer&&) noexcept = default;
   RowBuffer& operator=(RowBuffer&&) noexcept = default;
-  // Keeps what it has where that is enough.
+  // Keeps what it has where that is enough. Always for the same width: a wider one moves rows
+  // apart, and there is no longer room for as many as before.
   void resize(int64_t rows, int64_t width);
   Rows rows(int64_t count) { return {begin_, count, stride_}; }
 

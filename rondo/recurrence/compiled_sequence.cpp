@@ -170,7 +170,7 @@ void CompiledSequenceStack::project(const CompiledLevel& level, const TokenOrder
     }
     const nn::Rows g = own.signal.rows(count);
     signal->forward(x, own.low.rows(count), g);
-    if (level.signals->place == nn::SignalPlace::before) {
+    if (level.signals->place == SignalPlace::before) {
       join_rows(u, g, width_, {}, g);
       maps[i]->forward(g, to[i], pass.alone);
     } else {

@@ -1,6 +1,8 @@
 // Whole-sequence token mixing.
 #include "rondo/recurrence/self_attention.h"
 
+#include "rondo/base/error.h"
+
 #include <cmath>
 
 namespace rondo {

@@ -6,7 +6,6 @@
 #include "rondo/base/error.h"
 #include "rondo/kernels/attention.h"
 #include "rondo/kernels/decode_attention.h"
-#include "rondo/kernels/few_queries.h"
 #include "rondo/recurrence/self_attention.h"
 
 namespace rondo {
@@ -137,9 +136,7 @@ class AttentionOverSequences : public SequenceMixing {
     p.factor = factors_.data();
     if (in.shape.visible != nullptr) p.visible = in.shape.visible + row;
     const kernels::Sink out = {in.out[row + first] + column, {0, 0, in.out.stride}};
-    const bool few = kernels::few_queries(p);  // whatever the part: members must not matter
     p.queries = tokens * (part + 1) / parts - first;
-    if (few) return kernels::attend_few(p, out, /*threads=*/1);
     kernels::attention_forward(p, out, /*lse=*/nullptr, /*threads=*/1);
   }
 

@@ -243,18 +243,6 @@ const std::vector<Mistake> kNetworks = {
      [] {
        nn::linear(at::ones({2, 7}), at::ones({3, 8}), Tensor(), Scope());
      }},
-    {"PackedLinearOfAnotherWidth", "linear map: expected rows of 8 numbers, got 7",
-     [] {
-       nn::Linear map(at::ones({3, 8}), Tensor());
-       map.convert(nn::WeightFormat::bf16);
-       map.forward(at::ones({2, 7}), Scope());
-     }},
-    {"Int8LinearOfAnotherWidth", "linear map: expected rows of 8 numbers, got 7",
-     [] {
-       nn::Linear map(at::ones({3, 8}), Tensor());
-       map.convert(nn::WeightFormat::int8);
-       map.forward(at::ones({2, 7}), Scope());
-     }},
     {"ProductOfAnotherWidth", "product: expected rows of 8 numbers, got 7",
      [] {
        nn::matmul(at::ones({2, 7}), at::ones({8, 3}), Scope());

@@ -70,7 +70,7 @@ void Race::peer(const std::string& name, double units, const std::string& unit,
   if (!options_.peers) return;
   const auto started = std::make_shared<Peer>(options_.peer, script, arguments);
   if (!started->ready()) return note(started->trouble() + ": no ratios to " + name);
-  const int64_t found = started->facts().value("parameters", int64_t{0});
+  const int64_t found = started->metadata().value("parameters", int64_t{0});
   if (parameters > 0 && found != parameters) {
     return note(fmt::format("{} is another network: {} parameters instead of {}", name,
                             with_commas(found), with_commas(parameters)));

@@ -65,8 +65,8 @@ void Peer::greet() {
   std::string line;
   if (!read_line(line, kStartSeconds)) return fail(how_it_ended());
   if (line.rfind("ready ", 0) != 0) return fail(printable(line));
-  facts_ = nlohmann::json::parse(line.substr(6), nullptr, /*allow_exceptions=*/false);
-  ready_ = facts_.is_object();
+  metadata_ = nlohmann::json::parse(line.substr(6), nullptr, /*allow_exceptions=*/false);
+  ready_ = metadata_.is_object();
   if (!ready_) fail("said something unexpected: " + printable(line));
 }
 

@@ -40,7 +40,7 @@ class Peer {
   // Why it is not, or no longer: "python3-torch is not installed".
   const std::string& trouble() const { return trouble_; }
   // What it said about itself.
-  const nlohmann::json& facts() const { return facts_; }
+  const nlohmann::json& metadata() const { return metadata_; }
 
   // Seconds of so many executions; not a number once it has gone.
   double go(int64_t times);
@@ -59,7 +59,7 @@ class Peer {
   int channel_ = -1;
   std::string unread_;
   std::string trouble_;
-  nlohmann::json facts_;
+  nlohmann::json metadata_;
   bool ready_ = false;
 };
 

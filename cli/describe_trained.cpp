@@ -23,7 +23,7 @@ void describe_test_data(OptionVisitor& v, EvalOptions& o) {
            between(0, kManyTokens));
   describe_decoding(v, o.decoding, "sentences translated, or images classified, together");
   v.option("--loops", o.loops,
-           "images: loops or levels played instead of those trained with; 0 = those",
+           "images: loops or levels applied instead of those trained with; 0 = those",
            between(0, 100000));
   describe(v, o.load);
   describe(v, o.compute);
@@ -165,7 +165,7 @@ void describe(OptionVisitor& v, ClassifyOptions& o) {
   v.option("--list", o.list, "also those of this file, one path a line (- = stdin)");
   v.option("--top", o.top, "so many of the likeliest classes", between(1, 1 << 24));
   v.option("--batch", o.batch, "images classified together", between(1, 65536));
-  v.option("--loops", o.loops, "loops or levels played instead of those trained with; 0 = those",
+  v.option("--loops", o.loops, "loops or levels applied instead of those trained with; 0 = those",
            between(0, 100000));
   v.option("--classes", o.classes,
            "names of the classes, one a line (name, or id TAB name); default: the model's");

@@ -68,7 +68,7 @@ void add_eval(CLI::App& app, int& exit_code) {
   CLI::App* verb = add_verb(app,
                             {"eval",
                              "score a language model on documents, a translation model "
-                             "on sentence pairs, an image network on labelled images",
+                             "on sentence pairs, an image network on labeled images",
                              "rondo eval runs/static --split test --json"},
                             options);
   verb->callback([options, verb, &exit_code] {

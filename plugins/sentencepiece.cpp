@@ -10,14 +10,14 @@ namespace {
 
 class Model : public PieceModel {
  public:
-  std::string load(const std::string& serialised) {
-    const auto status = processor_.LoadFromSerializedProto(serialised);
+  std::string load(const std::string& serialized) {
+    const auto status = processor_.LoadFromSerializedProto(serialized);
     return status.ok() ? "" : status.message();
   }
   int count() const override { return processor_.GetPieceSize(); }
   std::string piece(int id) const override { return processor_.IdToPiece(id); }
   bool is_byte(int id) const override { return processor_.IsByte(id); }
-  bool is_mark(int id) const override {
+  bool is_special(int id) const override {
     return processor_.IsControl(id) || processor_.IsUnknown(id);
   }
   int padding() const override { return processor_.pad_id(); }
@@ -32,9 +32,9 @@ class Model : public PieceModel {
   sentencepiece::SentencePieceProcessor processor_;
 };
 
-std::unique_ptr<PieceModel> load_model(const std::string& serialised, std::string& error) {
+std::unique_ptr<PieceModel> load_model(const std::string& serialized, std::string& error) {
   auto model = std::make_unique<Model>();
-  error = model->load(serialised);
+  error = model->load(serialized);
   if (!error.empty()) return nullptr;
   return model;
 }

@@ -203,7 +203,8 @@ void add_language_cases(std::vector<BenchCase>& cases) {
       {"train-lm", "training step of a language model, 16 x 256 tokens", true, train_language});
   cases.push_back({"forward-lm", "its forward pass", true, forward_language});
   cases.push_back({"decode-lm", "writing with it, token by token", true, decode_language});
-  cases.push_back({"decode-rows", "writing several texts at once with a mini model", true, decode_rows});
+  cases.push_back(
+      {"decode-rows", "writing several texts at once with a mini model", true, decode_rows});
 }
 
 }  // namespace rondo

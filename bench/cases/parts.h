@@ -23,7 +23,7 @@ std::shared_ptr<Network> drawn_network(const ModelConfig& config);
 // multiply-add. A training step takes three times as many.
 double forward_flops(const ModelConfig& config, int64_t rows, int64_t tokens = 0);
 
-// One training step as the trainer takes it: loss, gradients, optimiser.
+// One training step as the trainer takes it: loss, gradients, optimizer.
 class TrainingStep {
  public:
   TrainingStep(std::shared_ptr<Network> network, std::function<LossSum()> loss, bool bf16,

@@ -19,10 +19,10 @@ EncoderDecoderConfig base_model(const char* name) {
   return c;
 }
 
-// Sentences without marks.
+// Sentences without special tokens.
 Tensor random_sentences(const EncoderDecoderConfig& c) {
-  constexpr int64_t kMarks = 3;
-  return at::randint(kMarks, c.source_vocabulary, {kPairs, kSentence}, at::kLong);
+  constexpr int64_t kSpecialTokens = 3;
+  return at::randint(kSpecialTokens, c.source_vocabulary, {kPairs, kSentence}, at::kLong);
 }
 
 std::vector<std::string> translation_words(const EncoderDecoderConfig& c, const char* what,
@@ -58,11 +58,11 @@ BenchResult ring_costs(const BenchOptions& options) {
   int64_t parameters = 0;
   for (const BenchPrecision& p : bench_precisions()) {
     if (p.bf16) race.limit(matmul_limit(true));
-    const auto signalled = translation_step(ring, p.bf16);
+    const auto signaled = translation_step(ring, p.bf16);
     const auto plain = translation_step(universal, p.bf16);
-    parameters = count_parameters(signalled->network());
+    parameters = count_parameters(signaled->network());
     const std::string name = std::string("RingFormer ") + p.name;
-    race.ours(name, kUnits, "tokens", [signalled] { (*signalled)(); });
+    race.ours(name, kUnits, "tokens", [signaled] { (*signaled)(); });
     race.ours(std::string("Universal ") + p.name, kUnits, "tokens", [plain] { (*plain)(); });
     race.share(name, 3.0 * forward_flops(ModelConfig{ring}, kPairs, kSentence),
                p.bf16 ? "bf16 matmul" : "fp32 matmul", 0);
@@ -81,16 +81,16 @@ BenchResult ring_costs(const BenchOptions& options) {
 std::function<void()> searching(const EncoderDecoderConfig& c, nn::WeightFormat format) {
   const auto model = std::dynamic_pointer_cast<EncoderDecoder>(drawn_network(ModelConfig{c}));
   const auto compiled = std::make_shared<CompiledTranslationModel>(*model, format);
-  BeamMarks marks;
-  marks.banned = {c.padding, marks.begin, marks.end};
+  SearchTokens special_tokens;
+  special_tokens.banned = {c.padding, special_tokens.begin, special_tokens.end};
   BeamOptions how;
   how.beam = 5;
   how.max_ratio = 1.0;
   how.max_extra = 0;
   const Tensor source = random_sentences(c);
-  return [compiled, source, marks, how] {
+  return [compiled, source, special_tokens, how] {
     const Runtime::Turn turn(Runtime::get());
-    beam_search(*compiled, source, marks, how, turn.team());
+    beam_search(*compiled, source, special_tokens, how, turn.team());
   };
 }
 

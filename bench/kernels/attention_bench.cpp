@@ -31,9 +31,9 @@ nn::AttendOptions options_of(const AttentionBench& bench) {
   how.factor = 1.0 / std::sqrt(static_cast<double>(bench.width));
   const int64_t reach = bench.keys - bench.queries;
   if (bench.mask == AttentionMask::none) return how;
-  how.visible = at::ones({bench.queries, bench.keys}, at::kBool).tril(reach);
+  how.mask = at::ones({bench.queries, bench.keys}, at::kBool).tril(reach);
   if (bench.mask == AttentionMask::causal) return how;
-  how.visible = how.visible.triu(0);
+  how.mask = how.mask.triu(0);
   how.scale = at::ones({bench.heads}).requires_grad_();
   how.bias = at::zeros({bench.heads, bench.queries, bench.keys}).requires_grad_();
   return how;

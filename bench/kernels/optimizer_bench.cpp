@@ -1,4 +1,4 @@
-// How long optimiser steps take.
+// How long optimizer steps take.
 #include "bench/kernels/kernel_bench.h"
 #include "rondo/train/optimizer.h"
 

@@ -1,7 +1,7 @@
 """What every peer shares: command line, threads, and the conversation with `rondo bench`.
 
 A peer is plain PyTorch as Debian packages it (python3-torch 1.13), written the way its manual would have it, with the
-same shapes, parameters, threads and optimiser as the network it is compared with. It builds the network, prints
+same shapes, parameters, threads and optimizer as the network it is compared with. It builds the network, prints
 
     ready {"parameters": ..., "torch": ...}
 

@@ -47,7 +47,7 @@ DataSource translation_source(const RunConfig& config, const std::string& cache)
 DataSource image_source(const RunConfig& config) {
   const auto task = std::make_shared<ImageTask>(config);
   const std::shared_ptr<ImageSet> images =
-      open_labelled_images(config.images.train, "data.train", image_classes(config.model), nullptr);
+      open_labeled_images(config.images.train, "data.train", image_classes(config.model), nullptr);
   LoaderOptions o;
   o.rows = config.train.batch;
   o.side = image_side(config.model);

@@ -86,7 +86,7 @@ ImageTest test_images(const EvalOptions& options) {
   const std::string source = test_source(options);
   const std::string key = options.data.empty() ? "data." + options.split : "--data";
   ImageTest test;
-  test.images = open_labelled_images(source, key, image_classes(model.config), nullptr);
+  test.images = open_labeled_images(source, key, image_classes(model.config), nullptr);
   compare_classes(*test.images, model.names, key + ": " + source);
   ImageScoreOptions how;
   how.side = image_side(model.config);

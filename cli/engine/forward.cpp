@@ -96,13 +96,13 @@ void run_forward(const ForwardOptions& options) {
                 .without(RecentTokens::kName);
   }
 
-  const bool labelled = inputs.count("labels") != 0;
-  const at::AutoGradMode with_graph(labelled && (options.train || options.gradients));
+  const bool labeled = inputs.count("labels") != 0;
+  const at::AutoGradMode with_graph(labeled && (options.train || options.gradients));
   Capture capture(options.probes);
   NamedTensors outputs =
       network->forward(inputs, state, options.probes.empty() ? Scope() : Scope(&capture));
   capture.require_matches();
-  if (labelled) {
+  if (labeled) {
     const Tensor loss = network->loss(inputs, outputs);
     outputs["loss"] = loss;
     add_training_outputs(options, *network, loss, outputs);

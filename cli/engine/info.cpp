@@ -110,7 +110,7 @@ void print_table(const Report& report) {
   row("  shared by several levels", with_commas(cost.shared));
   row("  of one level each", with_commas(cost.per_level));
   row("multiply-adds", billions(cost.multiply_adds));
-  row("  with 5 per normalised element", billions(cost.with_norms()));
+  row("  with 5 per normalized element", billions(cost.with_norms()));
   if (report.rule == CountRule::authors) {
     row("operations by the authors' rule", billions(cost.by(report.rule)));
   }

@@ -12,7 +12,7 @@ namespace rondo::example {
 class RunningMean : public TokenMixing {
  public:
   explicit RunningMean(const LanguageModelConfig& config);
-  Tensor forward(const MixingInput& in, Call& call, const Scope& scope) override;
+  Tensor forward(const MixingInput& in, ForwardContext& context, const Scope& scope) override;
   void describe_state(int64_t level, const StatePlace& place, StateLayout& layout) const override;
   std::shared_ptr<const CompiledMixing> compile(nn::WeightPacker& packer) const override;
 
@@ -26,21 +26,22 @@ inline RunningMean::RunningMean(const LanguageModelConfig& config)
   const int64_t inner = heads_ * head_width_;
   const auto map = [&](const char* name, int64_t in, int64_t out) {
     return register_module(
-        name, std::make_shared<nn::Linear>(in, out, /*bias=*/false, nn::fan_in_laws(in)));
+        name, std::make_shared<nn::Linear>(in, out, /*bias=*/false, nn::fan_in_init(in)));
   };
   value_ = map("value", config.width, inner);
   output_ = map("output", inner, config.width);
 }
 
-inline Tensor RunningMean::forward(const MixingInput& in, Call& call, const Scope& scope) {
+inline Tensor RunningMean::forward(const MixingInput& in, ForwardContext& context,
+                                   const Scope& scope) {
   const Tensor v = value_->forward(in.u, scope / "value");  // [B, T, H·d]
   if (v.is_meta()) return output_->forward(v, scope / "output");
   const std::string key = level_key(in.level, "sum");
-  const Tensor before = call.state->get(key);  // [B, H·d]; undefined at the very beginning
-  Tensor sums = v.cumsum(1);                   // [B, T, H·d]
+  const Tensor before = context.state->get(key);  // [B, H·d]; undefined at the very beginning
+  Tensor sums = v.cumsum(1);                      // [B, T, H·d]
   if (before.defined()) sums = sums + before.unsqueeze(1);
-  call.state->set(key, sums.select(1, sums.size(1) - 1));
-  const Tensor mean = sums / (call.positions + 1).unsqueeze(-1);
+  context.state->set(key, sums.select(1, sums.size(1) - 1));
+  const Tensor mean = sums / (context.positions + 1).unsqueeze(-1);
   scope.record("mean", mean);
   return output_->forward(mean, scope / "output");
 }

@@ -60,7 +60,7 @@ struct TomlProblem {
 // Finds what must not reach toml++ 3.3, which is quick to crash: it makes a table for each part of
 // a dotted key and destroys tables recursively, so "a.a.a..." in a file of 1 MB overflows the
 // stack; and letters such as e-acute outside quotes run its tables of whitespace into undefined
-// behaviour. (Nested brackets it bounds itself.)
+// behavior. (Nested brackets it bounds itself.)
 std::optional<TomlProblem> find_problem(std::string_view text) {
   constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
   int64_t line = 1;

@@ -30,7 +30,7 @@ spdlog::level::level_enum spdlog_level(LogLevel level) {
 std::shared_ptr<spdlog::logger> make_logger() {
   const char* no_color = std::getenv("NO_COLOR");
   const bool plain = no_color != nullptr && no_color[0] != '\0';
-  // "automatic" colours only a terminal that can show it.
+  // "automatic" colors only a terminal that can show it.
   auto sink = std::make_shared<spdlog::sinks::stderr_color_sink_mt>(
       plain ? spdlog::color_mode::never : spdlog::color_mode::automatic);
   auto logger = std::make_shared<spdlog::logger>("rondo", std::move(sink));

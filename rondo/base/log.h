@@ -14,7 +14,7 @@ namespace rondo {
 enum class LogLevel : int { debug, info, warn, error };
 
 // verbosity 0 shows info and above, 1 or more debug too, -1 warnings and errors only, -2 or less
-// errors only. Colour only if stderr is a terminal and NO_COLOR is unset or empty.
+// errors only. Color only if stderr is a terminal and NO_COLOR is unset or empty.
 void init_log(int verbosity);
 
 bool log_enabled(LogLevel level);

@@ -25,7 +25,7 @@ uint64_t hash_purpose(std::string_view purpose) {
   return hash;
 }
 
-// Seed and rank pass through the cipher, so that neighbouring ones give unrelated keys.
+// Seed and rank pass through the cipher, so that neighboring ones give unrelated keys.
 uint64_t key_of(uint64_t seed, std::string_view purpose, uint64_t rank) {
   return philox2x64({seed, rank}, hash_purpose(purpose))[0];
 }

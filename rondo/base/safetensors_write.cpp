@@ -100,13 +100,13 @@ std::string metadata_json(const std::string& path,
 void write_safetensors(const std::string& path, const std::vector<TensorRef>& tensors,
                        const std::map<std::string, std::string>& metadata, Checksum checksum) {
   const std::vector<int64_t> sizes = check_tensors(path, tensors);
-  std::map<std::string, std::string> facts = metadata;
+  std::map<std::string, std::string> all = metadata;
   if (checksum == Checksum::xxh3) {
-    facts[kFileChecksumKey] = checksum_of(tensors, sizes, metadata);
+    all[kFileChecksumKey] = checksum_of(tensors, sizes, metadata);
   }
   std::string header = "{";
-  if (!facts.empty()) {
-    header += metadata_json(path, facts);
+  if (!all.empty()) {
+    header += metadata_json(path, all);
   }
   int64_t begin = 0;
   for (size_t i = 0; i < tensors.size(); ++i) {

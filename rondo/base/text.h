@@ -9,7 +9,7 @@
 
 namespace rondo {
 
-// The number of single-byte insertions, deletions, replacements and swaps of two neighbours that
+// The number of single-byte insertions, deletions, replacements and swaps of two neighbors that
 // turn `a` into `b`. A swap counts once, since "widht" is one slip of the fingers and not two.
 // Time O(|a| |b|), memory O(|b|).
 int64_t edit_distance(std::string_view a, std::string_view b);

@@ -19,7 +19,7 @@ struct AugmentConfig {
   double magnitude = 9.0;
   int64_t operations = 2;
   double magnitude_std = 0.5;
-  double colour_jitter = 0.0;
+  double color_jitter = 0.0;
   double erase = 0.0;
   double mixup = 0.0;
   double cutmix = 0.0;
@@ -49,7 +49,8 @@ void describe(V& v, AugmentConfig& c) {
           "rand: operations drawn for an image; each is carried out with probability 1/2",
           between(1, 15));
   v.field("magnitude_std", c.magnitude_std, "rand: spread of the strength", between(0, 10));
-  v.field("colour_jitter", c.colour_jitter,
+  v.renamed("colour_jitter", "color_jitter");
+  v.field("color_jitter", c.color_jitter,
           "brightness, contrast and saturation change by up to this share; 0 = none",
           between(0, 1));
   v.field("erase", c.erase, "probability of replacing a rectangle by noise", between(0, 1));

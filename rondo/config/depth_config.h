@@ -74,7 +74,7 @@ struct RecursiveConfig {
 template <class V>
 void describe(V& v, RecursiveConfig& c) {
   v.field("blocks", c.blocks, "distinct blocks, per stage", between(1, kMaxLevels));
-  v.field("loops", c.loops, "times each block is played, per stage", between(1, kMaxLevels));
+  v.field("loops", c.loops, "times each block is applied, per stage", between(1, kMaxLevels));
   v.field("order", c.order, "internal: each block repeats; external: the whole list repeats",
           one_of({"internal", "external"}));
   v.field("residual", c.residual, "learnable residual coefficients on which branches",

@@ -1,6 +1,6 @@
 // The central idea: a level borrows its weights. A stack is a list of levels, each naming which
-// token mixing, feed-forward and norms it plays and what is its own. Every way of sharing weights
-// over depth is a short function that returns such a list (depth_scheme.h); the networks that play
+// token mixing, feed-forward and norms it uses and what is its own. Every way of sharing weights
+// over depth is a short function that returns such a list (depth_scheme.h); the networks that use
 // it know no paper. Torch-free.
 #pragma once
 
@@ -24,8 +24,8 @@ struct Level {
   int64_t signal = kNone;         // own low-rank signals
   int64_t static_signal = kNone;  // 1-based number of this level in the static table
   int64_t residual = kNone;       // learnable residual coefficients
-  int64_t projection = kNone;     // non-linear projection played after this level
-  int64_t loop = 0;               // which time its block is played, from 0
+  int64_t projection = kNone;     // non-linear projection applied after this level
+  int64_t loop = 0;               // which time its block is applied, from 0
   int64_t groups = 1;             // slices of the sequence that attend among themselves
   double drop_path = 0.0;
 };
@@ -72,10 +72,10 @@ inline double level_epsilon(double configured, const DepthPlan& plan) {
 // all.
 void borrow_norms(Level& level, const PlanShape& shape, int64_t owner);
 
-// Renumbers every bank by first use, so that no weights are made that no level plays.
+// Renumbers every bank by first use, so that no weights are made that no level uses.
 void compact(DepthPlan& plan);
 
-// The same blocks, each played once: the shallow branch of mixed-depth training.
+// The same blocks, each applied once: the shallow branch of mixed-depth training.
 DepthPlan first_loops(const DepthPlan& plan);
 
 // Drop-path rates that grow linearly from 0 with the number of a level among `total`, starting at

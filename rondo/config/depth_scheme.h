@@ -26,7 +26,7 @@ struct DepthScheme {
   // Where it has a meaning beside stacks of attention of one width.
   bool in_pyramid = false;         // stages of different widths
   bool without_attention = false;  // tokens mix by a feed-forward
-  bool with_mixed_depth = false;   // a second pass that plays every block once
+  bool with_mixed_depth = false;   // a second pass that applies every block once
 };
 
 Registry<DepthScheme>& depth_schemes();

@@ -95,7 +95,7 @@ void describe(V& v, VisionConfig& c) {
   v.field("norm_epsilon", c.norm_epsilon, kNormEpsilonHelp, between(0, 1));
   v.field("init", c.init, "initial weights", one_of({"ringformer", "deit"}));
   v.field("mixed_depth", c.mixed_depth,
-          "training: a second pass plays every block once; the losses are averaged");
+          "training: a second pass applies every block once; the losses are averaged");
   v.section("depth", c.depth, "weight sharing over depth");
 }
 
@@ -135,11 +135,11 @@ void describe(V& v, PyramidConfig& c) {
   v.field("dropout", c.dropout, "dropout rate", between(0, 0.99));
   v.field("drop_path", c.drop_path, "stochastic depth of the deepest block", between(0, 0.99));
   v.field("mixed_depth", c.mixed_depth,
-          "training: a second pass plays every block once; the losses are averaged");
+          "training: a second pass applies every block once; the losses are averaged");
   v.section("depth", c.depth, "weight sharing over depth: vanilla or recursive, by stage");
 }
 
-// Language modelling over endless documents. Defaults are the Block-Recurrent paper's.
+// Language modeling over endless documents. Defaults are the Block-Recurrent paper's.
 struct LanguageModelConfig {
   LanguageModelConfig() { depth.levels = 12; }
 
@@ -155,7 +155,8 @@ struct LanguageModelConfig {
 
 template <class V>
 void describe(V& v, LanguageModelConfig& c) {
-  v.field("vocabulary", c.vocabulary, "tokens; bytes are 256 and 4 marks", between(1, 1 << 24));
+  v.field("vocabulary", c.vocabulary, "tokens; bytes are 256 and 4 special tokens",
+          between(1, 1 << 24));
   v.field("width", c.width, "model width d", between(1, 65536));
   v.field("hidden", c.hidden, "feed-forward width f", between(1, 1 << 20));
   v.field("heads", c.heads, "attention heads", between(1, 65536));

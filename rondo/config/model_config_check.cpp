@@ -93,7 +93,7 @@ class Checker : public ConfigCheck {
             fmt::format("model.depth.scheme: '{}' has no meaning in a pyramid, whose stages differ "
                         "in width",
                         c.depth.scheme),
-            "use recursive (loops = [1] plays every block once)");
+            "use recursive (loops = [1] applies every block once)");
     mixed_depth(c.mixed_depth, scheme);
     if (c.stem == "convolutions") {
       require(c.image % 8 == 0 && c.widths[0] % 2 == 0,
@@ -141,7 +141,7 @@ class Checker : public ConfigCheck {
   void mixed_depth(bool mixed, const DepthScheme& scheme) const {
     require(!mixed || scheme.with_mixed_depth,
             fmt::format("model.mixed_depth: has no meaning with scheme '{}'", scheme.name),
-            "only recursive blocks can be played once or several times");
+            "only recursive blocks can be applied once or several times");
   }
 
   // Of the map of tokens that the first stage reads.

@@ -1,4 +1,4 @@
-// SReT's recursion as a scheme: blocks played several times, with residual coefficients per block
+// SReT's recursion as a scheme: blocks applied several times, with residual coefficients per block
 // and projections per loop (rondo/recurrence/recursive.h), and slices (rondo/recurrence/sliced.h).
 #include <fmt/format.h>
 
@@ -22,8 +22,8 @@ Level recursive_level(const RecursiveConfig& config, const PlanShape& shape, int
   return level;
 }
 
-// Internal order plays block 0 `loops` times, then block 1, and projects after every application.
-// External order plays the whole list `loops` times and projects after every round.
+// Internal order applies block 0 `loops` times, then block 1, and projects after every application.
+// External order applies the whole list `loops` times and projects after every round.
 DepthPlan recursive_plan(const DepthConfig& depth, const PlanShape& shape, int64_t stage) {
   const RecursiveConfig& config = depth.recursive;
   const int64_t blocks = config.blocks_of(stage);

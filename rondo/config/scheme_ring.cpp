@@ -1,4 +1,4 @@
-// RingFormer as a scheme: one block played at every level, which owns norms and level signals
+// RingFormer as a scheme: one block applied at every level, which owns norms and level signals
 // (rondo/recurrence/ring.h).
 #include "rondo/config/depth_scheme.h"
 

@@ -1,4 +1,4 @@
-// Universal Transformer (Dehghani et al. 2019) as a scheme: one block, norms included, played at
+// Universal Transformer (Dehghani et al. 2019) as a scheme: one block, norms included, applied at
 // every level; before each a static table of position and level is added to the stream
 // (rondo/recurrence/universal.h).
 #include "rondo/config/depth_scheme.h"

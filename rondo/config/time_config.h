@@ -18,7 +18,7 @@ struct TimeConfig {
   int64_t segment = 4096;
   bool attend_self = false;
   bool mask_empty_cache = false;
-  bool normalise = true;
+  bool normalize = true;
   // block-recurrent and feedback
   int64_t states = 512;
   bool state_ids = true;
@@ -30,7 +30,7 @@ struct TimeConfig {
   // memorizing
   int64_t memory_layer = 9;
   int64_t memory_size = 32768;
-  int64_t neighbours = 32;
+  int64_t neighbors = 32;
 };
 
 template <class V>
@@ -43,7 +43,8 @@ void describe(V& v, TimeConfig& c) {
   v.field("attend_self", c.attend_self, "a token also sees itself");
   v.field("mask_empty_cache", c.mask_empty_cache,
           "hide the empty cache at a document's start instead of attending to zeros");
-  v.field("normalise", c.normalise,
+  v.renamed("normalise", "normalize");
+  v.field("normalize", c.normalize,
           "queries and keys have unit length; false: as projected, still times the learned scale "
           "(no 1/sqrt(d))");
   v.field("states", c.states, "S: recurrent state vectors", between(1, 1 << 20));
@@ -61,7 +62,8 @@ void describe(V& v, TimeConfig& c) {
   v.field("memory_layer", c.memory_layer, "memorizing: the layer with the memory, from 1",
           between(1, kMaxLevels));
   v.field("memory_size", c.memory_size, "memorizing: pairs kept per head", between(1, 1 << 30));
-  v.field("neighbours", c.neighbours, "memorizing: pairs retrieved per query", between(1, 1 << 20));
+  v.renamed("neighbours", "neighbors");
+  v.field("neighbors", c.neighbors, "memorizing: pairs retrieved per query", between(1, 1 << 20));
 }
 
 }  // namespace rondo

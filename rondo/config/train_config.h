@@ -34,7 +34,7 @@ void describe(V& v, TrainConfig& c) {
   v.field("start", c.start,
           "begin with the weights of this run or model file (fine-tuning); images: at another "
           "resolution the positions are resized, for other classes the head is drawn anew");
-  v.field("steps", c.steps, "optimiser steps", between(1, 1e12));
+  v.field("steps", c.steps, "optimizer steps", between(1, 1e12));
   v.field(
       "batch", c.batch,
       "rows of a batch: documents read side by side; the most sentence pairs of a batch; images",
@@ -77,13 +77,13 @@ struct OptimizerConfig {
 
 template <class V>
 void describe(V& v, OptimizerConfig& c) {
-  v.field("kind", c.kind, "optimiser", one_of({"adam", "adamw", "adafactor"}));
+  v.field("kind", c.kind, "optimizer", one_of({"adam", "adamw", "adafactor"}));
   v.field("beta1", c.beta1, "momentum", between(0, 0.9999));
   v.field("beta2", c.beta2, "adam, adamw: decay of the second moment", between(0, 0.99999));
   v.field("epsilon", c.epsilon, "adam, adamw: added to the root", between(0, 1));
   v.field(
       "weight_decay", c.weight_decay,
-      "adamw: pull towards zero, adam: added to the gradient; never on norms, biases, scales and "
+      "adamw: pull toward zero, adam: added to the gradient; never on norms, biases, scales and "
       "residual coefficients",
       between(0, 10));
 }

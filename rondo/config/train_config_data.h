@@ -71,7 +71,7 @@ void describe(V& v, PairConfig& c) {
   v.field("cut", c.cut, "cut sentences that are too long instead of leaving them out");
 }
 
-// Labelled images for classification.
+// Labeled images for classification.
 struct ImageDataConfig {
   std::string train;
   std::string valid;

@@ -37,20 +37,20 @@ bool is_named_model(const std::string& name) {
 // Classes and the preparation of images, from the run folder or from the model file itself.
 void find_image_facts(const std::string& given, TrainedFiles& trained) {
   const SafetensorsFile file = SafetensorsFile::open(trained.weights);
-  const auto fact = [&](const char* key) {
+  const auto entry = [&](const char* key) {
     const auto found = file.metadata().find(key);
     return found == file.metadata().end() ? std::string() : found->second;
   };
   if (trained.run.has_value()) {
     trained.augment = trained.run->augment;
-  } else if (const std::string text = fact(kAugmentKey); !text.empty()) {
+  } else if (const std::string text = entry(kAugmentKey); !text.empty()) {
     const ConfigTable table = ConfigTable::from_string(text, trained.weights);
     read_config(table, "augment", trained.augment);
     check_augment(trained.augment, table.where("augment"));
   }
   if (trained.run.has_value() && exists(kept_classes_path(given))) {
     trained.classes = read_class_names(kept_classes_path(given));
-  } else if (const std::string text = fact(kClassNamesKey); !text.empty()) {
+  } else if (const std::string text = entry(kClassNamesKey); !text.empty()) {
     trained.classes = parse_class_names(text, trained.weights + " (classes)");
   }
 }
@@ -67,9 +67,9 @@ std::string kept_classes_path(const std::string& run) { return run + "/classes.t
 
 std::map<std::string, std::string> image_metadata(const AugmentConfig& augment,
                                                   const ClassNames& names) {
-  std::map<std::string, std::string> facts = {{kAugmentKey, dump_config(augment, "augment")}};
-  if (!names.empty()) facts[kClassNamesKey] = dump_class_names(names);
-  return facts;
+  std::map<std::string, std::string> metadata = {{kAugmentKey, dump_config(augment, "augment")}};
+  if (!names.empty()) metadata[kClassNamesKey] = dump_class_names(names);
+  return metadata;
 }
 
 RunConfig read_run_folder(const std::string& path) {
@@ -118,7 +118,7 @@ ModelConfig with_loops(ModelConfig config, int64_t loops, const std::string& giv
       throw Error(
           ExitCode::usage,
           fmt::format("{}: has no loops: its {} levels are all different", given, depth.levels),
-          "--loops is for schemes that play blocks again, such as recursive, ring and universal");
+          "--loops is for schemes that use blocks again, such as recursive, ring and universal");
     }
     scheme.set_loops(depth, loops);
   };

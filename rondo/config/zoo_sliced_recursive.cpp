@@ -28,7 +28,7 @@ PyramidConfig global(PyramidConfig c) {
   return c;
 }
 
-// Table 2 gives only 4.0M and 0.7 G: as many levels as SReT-ExT plays, each of its own, and
+// Table 2 gives only 4.0M and 0.7 G: as many levels as SReT-ExT uses, each of its own, and
 // narrower. Without loops no projection follows them.
 PyramidConfig ext_without_loops() {
   PyramidConfig c = global(sret({36, 108, 216}, {1, 3, 6}, 2.6, 0.0, 0.1));

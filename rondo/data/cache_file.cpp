@@ -1,4 +1,4 @@
-// Parts of every cache of tokenised text.
+// Parts of every cache of tokenized text.
 #include "rondo/data/cache_file.h"
 
 #include <fmt/core.h>

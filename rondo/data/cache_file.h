@@ -1,4 +1,4 @@
-// What the caches of tokenised text share: how their sources looked when they were read, a hash
+// What the caches of tokenized text share: how their sources looked when they were read, a hash
 // that takes its data piece by piece, and opening a file that may be anything. Internal to
 // rondo/data.
 #pragma once

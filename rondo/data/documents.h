@@ -1,4 +1,4 @@
-// A corpus of tokenised documents in one memory-mapped file: opening it costs no memory, and
+// A corpus of tokenized documents in one memory-mapped file: opening it costs no memory, and
 // reading from it no parsing. Built from text files (one file = one document) when first asked for.
 //
 // The cache is a safetensors file in the cache folder, one for each (source, tokenizer):

@@ -54,7 +54,8 @@ nlohmann::json pairs_read(const ParallelCorpus& corpus, const PairBatchOptions& 
 
 }  // namespace
 
-void PairBatchOptions::use_marks(const TokenMarks& source, const TokenMarks& target) {
+void PairBatchOptions::use_special_tokens(const SpecialTokens& source,
+                                          const SpecialTokens& target) {
   source_padding = source.padding;
   target_padding = target.padding;
   source_end = source.end;
@@ -80,7 +81,7 @@ PairBatches::PairBatches(const ParallelCorpus& corpus, const PairBatchOptions& o
   cut_batches();
 }
 
-// With marks.
+// With special tokens.
 PairBatches::Lengths PairBatches::lengths(int64_t pair) const {
   return {corpus_.source(pair).size() + (options_.source_end >= 0 ? 1 : 0),
           corpus_.target(pair).size() + (options_.target_begin >= 0 ? 1 : 0)};

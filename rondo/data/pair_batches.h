@@ -22,18 +22,18 @@ struct PairBatch {
   int64_t rows = 0;
   int64_t source_length = 0;
   int64_t target_length = 0;
-  std::vector<int64_t> source;  // [rows * source_length]; tokens, end mark, padding
-  std::vector<int64_t> target;  // [rows * target_length]; begin mark, tokens, padding
+  std::vector<int64_t> source;  // [rows * source_length]; tokens, end token, padding
+  std::vector<int64_t> target;  // [rows * target_length]; begin token, tokens, padding
   std::vector<int64_t> labels;  // [rows * target_length]; what follows each of `target`: the next
-                                // token, then the end mark; -1 where nothing does, and for padding
+                                // token, then the end token; -1 where nothing does, and for padding
   std::vector<int64_t> pair;    // [rows]; index in the corpus
   int64_t source_tokens = 0;    // in `source` that are not padding
   int64_t target_tokens = 0;    // labels that are not -1
 };
 
 struct PairBatchOptions {
-  // The most of rows * max(source_length, target_length), marks included. A single pair that is
-  // longer makes a batch of its own.
+  // The most of rows * max(source_length, target_length), special tokens included. A single pair
+  // that is longer makes a batch of its own.
   int64_t tokens = 4096;
   int64_t max_rows = 0;  // 0: as many as the tokens allow
   uint64_t seed = 1;
@@ -42,11 +42,12 @@ struct PairBatchOptions {
 
   int64_t source_padding = kBytePadding;
   int64_t target_padding = kBytePadding;
-  int32_t source_end = -1;  // -1: no such mark
+  int32_t source_end = -1;  // -1: no such token
   int32_t target_begin = -1;
   int32_t target_end = -1;
 
-  void use_marks(const TokenMarks& source, const TokenMarks& target);  // sets the last five
+  void use_special_tokens(const SpecialTokens& source,
+                          const SpecialTokens& target);  // sets the last five
 };
 
 // Every pair comes once in each epoch. Holds 8 bytes for each pair, and 16 for each batch. Not

@@ -21,16 +21,16 @@ std::shared_ptr<const Tokenizer> open_side(const std::string& spec, const char* 
                             side, tokenizer->vocabulary(), tokenizer->name(), vocabulary),
                 fmt::format("set model.{}_vocabulary to the tokenizer's", side));
   }
-  const TokenMarks marks = tokenizer->marks();
-  if (marks.padding != padding) {
+  const SpecialTokens special_tokens = tokenizer->special_tokens();
+  if (special_tokens.padding != padding) {
     throw Error(ExitCode::bad_input,
-                fmt::format("model.padding: expected {}, the padding of {}, got {}", marks.padding,
-                            tokenizer->name(), padding),
-                fmt::format("--set model.padding={}", marks.padding));
+                fmt::format("model.padding: expected {}, the padding of {}, got {}",
+                            special_tokens.padding, tokenizer->name(), padding),
+                fmt::format("--set model.padding={}", special_tokens.padding));
   }
-  if (marks.begin < 0 || marks.end < 0) {
+  if (special_tokens.begin < 0 || special_tokens.end < 0) {
     throw Error(ExitCode::bad_input,
-                fmt::format("{}: has no mark for the beginning or the end of a sentence",
+                fmt::format("{}: has no token for the beginning or the end of a sentence",
                             tokenizer->name()),
                 "learn one with 'rondo tokenizer train'");
   }

@@ -13,7 +13,7 @@ struct PairTokenizers {
   std::shared_ptr<const Tokenizer> target;
 };
 // Error{bad_input} if a side has none, or one that does not fit the model: more tokens than the
-// model has rows, another padding, or no mark for the beginning or end.
+// model has rows, another padding, or no token for the beginning or end.
 PairTokenizers open_pair_tokenizers(const PairConfig& data, const EncoderDecoderConfig& model);
 
 }  // namespace rondo

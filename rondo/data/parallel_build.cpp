@@ -1,4 +1,4 @@
-// Building a parallel cache: pairs are read in blocks, each block is tokenised by several threads,
+// Building a parallel cache: pairs are read in blocks, each block is tokenized by several threads,
 // and what comes out gathers, in the order of lines, in unnamed files from which the cache is
 // written. Nothing grows with the corpus.
 #include <fmt/core.h>

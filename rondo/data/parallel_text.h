@@ -1,5 +1,5 @@
 // Parallel text for translation: sentence pairs in two files, line by line, or in one TSV file;
-// and a corpus of them, tokenised, in one memory-mapped file, so that opening it costs no memory.
+// and a corpus of them, tokenized, in one memory-mapped file, so that opening it costs no memory.
 //
 // The cache is a safetensors file in the cache folder, one for each (files, tokenizers, limit):
 //   source, target                tokens: u8, i16 or i32, by the largest id the tokenizer can give
@@ -102,7 +102,7 @@ struct ParallelOptions {
   int64_t max_tokens = 256;
   bool cut = false;  // over-long sides are cut to the first max_tokens; else the pair is skipped
 
-  int64_t threads = 0;  // that tokenise; 0: one for each processor. Changes no result
+  int64_t threads = 0;  // that tokenize; 0: one for each processor. Changes no result
 };
 
 // lines = pairs + empty + long_skipped.
@@ -128,7 +128,8 @@ class ParallelCorpus {
                              const Tokenizer& target);
 
   int64_t count() const { return counts_.pairs; }
-  TokenSpan source(int64_t i) const;  // without marks; at least one token, at most max_tokens
+  TokenSpan source(
+      int64_t i) const;  // without special tokens; at least one token, at most max_tokens
   TokenSpan target(int64_t i) const;
   int64_t line(int64_t i) const;  // that the pair came from, from 1
 

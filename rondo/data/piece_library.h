@@ -21,8 +21,8 @@ class PieceModel {
   virtual int count() const = 0;
   virtual std::string piece(int id) const = 0;
   virtual bool is_byte(int id) const = 0;
-  virtual bool is_mark(int id) const = 0;  // control or unknown
-  virtual int padding() const = 0;         // marks: -1 if there is none
+  virtual bool is_special(int id) const = 0;  // control or unknown
+  virtual int padding() const = 0;            // special tokens: -1 if there is none
   virtual int begin() const = 0;
   virtual int end() const = 0;
   virtual int unknown() const = 0;
@@ -40,7 +40,7 @@ class SentenceStream {
 
 // What the plugin offers; failures leave their words in `error`.
 struct PieceLibrary {
-  std::unique_ptr<PieceModel> (*load)(const std::string& serialised, std::string& error);
+  std::unique_ptr<PieceModel> (*load)(const std::string& serialized, std::string& error);
   bool (*train)(const std::unordered_map<std::string, std::string>& flags,
                 SentenceStream& sentences, std::string& model, std::string& error);
 };

@@ -17,7 +17,9 @@ class ByteTokenizer : public Tokenizer {
  public:
   int64_t vocabulary() const override { return kByteVocabulary; }
   int64_t largest_token() const override { return 255; }
-  TokenMarks marks() const override { return {kBytePadding, kByteBegin, kByteEnd, kByteUnknown}; }
+  SpecialTokens special_tokens() const override {
+    return {kBytePadding, kByteBegin, kByteEnd, kByteUnknown};
+  }
 
   std::vector<int32_t> encode(std::string_view text) const override {
     std::vector<int32_t> tokens(text.size());

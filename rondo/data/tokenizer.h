@@ -2,7 +2,7 @@
 // be it UTF-8 or not.
 //
 // Two kinds: bytes (an id is a byte), and SentencePiece models with byte fallback. A model's own
-// normalisation, dummy prefix and whitespace folding are switched off when it is loaded, since
+// normalization, dummy prefix and whitespace folding are switched off when it is loaded, since
 // they would lose text; what SentencePiece cannot carry through (stray bytes that are not UTF-8,
 // NUL, and U+2581, its own sign for a space) goes through the model's byte pieces.
 //
@@ -20,7 +20,7 @@
 
 namespace rondo {
 
-// The byte vocabulary: ids 0..255 are the bytes, then the marks.
+// The byte vocabulary: ids 0..255 are the bytes, then the special tokens.
 constexpr int32_t kBytePadding = 256;
 constexpr int32_t kByteBegin = 257;
 constexpr int32_t kByteEnd = 258;
@@ -28,8 +28,8 @@ constexpr int32_t kByteUnknown = 259;
 constexpr int64_t kByteVocabulary = 260;
 
 // Ids that stand for no text. encode() never makes them.
-struct TokenMarks {
-  int32_t padding = -1;  // always a valid id: a model without one lends its unknown mark
+struct SpecialTokens {
+  int32_t padding = -1;  // always a valid id: a model without one lends its unknown token
   int32_t begin = -1;    // -1: the model has none
   int32_t end = -1;      // -1: the model has none
   int32_t unknown = -1;
@@ -45,12 +45,12 @@ class Tokenizer {
 
   virtual int64_t vocabulary() const = 0;     // ids are 0 .. vocabulary() - 1
   virtual int64_t largest_token() const = 0;  // the largest id encode() can give
-  virtual TokenMarks marks() const = 0;
+  virtual SpecialTokens special_tokens() const = 0;
 
   virtual std::vector<int32_t> encode(std::string_view text) const = 0;  // any bytes
 
-  // The bytes of the tokens, one after the other. Marks, and ids outside the vocabulary (a model's
-  // table may be padded beyond it), give nothing. Piecewise: decode(a ++ b) == decode(a) +
+  // The bytes of the tokens, one after the other. Special tokens, and ids outside the vocabulary (a
+  // model's table may be padded beyond it), give nothing. Piecewise: decode(a ++ b) == decode(a) +
   // decode(b), so a result may end within a UTF-8 character; see StreamDecoder.
   virtual std::string decode(const std::vector<int32_t>& tokens) const = 0;
 
@@ -94,14 +94,14 @@ struct TokenizerTraining {
   std::vector<std::string> sources;  // each a file, folder or list, as for list_sources()
   std::string output;                // the .model file
 
-  // Ids in all: 4 marks, the 256 bytes, the characters covered, and what is learned. Less than
-  // 262 leaves no room to learn and is raised to that, with a warning; of a text too short or
+  // Ids in all: 4 special tokens, the 256 bytes, the characters covered, and what is learned. Less
+  // than 262 leaves no room to learn and is raised to that, with a warning; of a text too short or
   // uniform to fill it, the model comes out smaller, with a warning.
   int64_t vocabulary = 4096;  // kMinTrainedVocabulary .. kMaxTrainedVocabulary
 
   std::string type = "bpe";  // or "unigram"
 
-  // The share of the text's characters that become pieces of their own; the rarest rest is spelt
+  // The share of the text's characters that become pieces of their own; the rarest rest is spelled
   // in bytes. Lowered where the characters would take more than half the room.
   double coverage = 0.9995;  // (0, 1]
 
@@ -114,7 +114,7 @@ struct TokenizerTraining {
 // Learns a model with byte fallback and writes it in one step. The same text and options give the
 // same file, byte for byte. A sentence is a line; one longer than 4 KiB is cut at its last space
 // before that, or else between characters. Lines are also parted at tabs, NUL, U+2581 and bytes
-// that are not UTF-8, which SentencePiece cannot learn from (all of them are spelt in bytes).
+// that are not UTF-8, which SentencePiece cannot learn from (all of them are spelled in bytes).
 // Error{bad_input} for options out of range or text with nothing to learn from; Error{io}.
 void train_tokenizer(const TokenizerTraining& options);
 

@@ -26,7 +26,7 @@ constexpr int64_t kMaxModelBytes = int64_t{64} << 20;  // models of 256k pieces 
 // Changes when the same model would give other ids: part of the fingerprint.
 constexpr uint64_t kEncodingVersion = 1;
 
-// A serialised ModelProto { normalizer_spec { name: "identity", precompiled_charsmap: "",
+// A serialized ModelProto { normalizer_spec { name: "identity", precompiled_charsmap: "",
 // add_dummy_prefix: false, remove_extra_whitespaces: false, escape_whitespaces: true } }. In
 // protobuf's wire format a message that follows another is merged into it and its values win, so
 // these bytes behind any model switch off whatever it would do to the text.
@@ -67,7 +67,7 @@ class SentencePieceTokenizer : public Tokenizer {
 
   int64_t vocabulary() const override { return static_cast<int64_t>(texts_.size()); }
   int64_t largest_token() const override { return vocabulary() - 1; }
-  TokenMarks marks() const override { return marks_; }
+  SpecialTokens special_tokens() const override { return special_tokens_; }
   std::string name() const override { return path_; }
   std::string fingerprint() const override { return fingerprint_; }
 
@@ -98,7 +98,7 @@ class SentencePieceTokenizer : public Tokenizer {
  private:
   using KnownWords = std::unordered_map<std::string, std::vector<int32_t>>;
 
-  // What each piece stands for, and where the byte pieces and marks are.
+  // What each piece stands for, and where the byte pieces and special tokens are.
   void read_pieces() {
     byte_pieces_.fill(-1);
     const int count = pieces_->count();
@@ -109,7 +109,7 @@ class SentencePieceTokenizer : public Tokenizer {
         const int byte = byte_of(pieces_->piece(id));
         byte_pieces_[static_cast<size_t>(byte)] = id;
         text.assign(1, static_cast<char>(byte));
-      } else if (!pieces_->is_mark(id)) {
+      } else if (!pieces_->is_special(id)) {
         text = piece_text(pieces_->piece(id));
         splits_at_spaces_ = splits_at_spaces_ && word_length(text) == text.size();
       }
@@ -118,9 +118,9 @@ class SentencePieceTokenizer : public Tokenizer {
       fail_model(path_,
                  "the SentencePiece model has no byte pieces, so it cannot write every text");
     }
-    marks_ = {pieces_->padding(), pieces_->begin(), pieces_->end(), pieces_->unknown()};
-    if (marks_.padding < 0) {
-      marks_.padding = std::max(marks_.unknown, 0);
+    special_tokens_ = {pieces_->padding(), pieces_->begin(), pieces_->end(), pieces_->unknown()};
+    if (special_tokens_.padding < 0) {
+      special_tokens_.padding = std::max(special_tokens_.unknown, 0);
     }
   }
 
@@ -208,7 +208,7 @@ class SentencePieceTokenizer : public Tokenizer {
     }
     std::vector<int32_t> tokens;
     for (size_t i = 0; i < ids.size(); ++i) {
-      if (is_spelt_space(ids, i)) {
+      if (is_spelled_space(ids, i)) {
         tokens.push_back(byte_pieces_[static_cast<uint8_t>(' ')]);
         i += kPieceSpace.size() - 1;
       } else {
@@ -220,7 +220,7 @@ class SentencePieceTokenizer : public Tokenizer {
 
   // A model without a piece for the space spells SentencePiece's sign for it in bytes. (The sign
   // itself, in a text, never gets there, and UTF-8 has these three bytes nowhere else.)
-  bool is_spelt_space(const std::vector<int>& ids, size_t at) const {
+  bool is_spelled_space(const std::vector<int>& ids, size_t at) const {
     if (ids.size() - at < kPieceSpace.size()) {
       return false;
     }
@@ -235,10 +235,10 @@ class SentencePieceTokenizer : public Tokenizer {
   std::string path_;
   std::string fingerprint_;
   std::unique_ptr<PieceModel> pieces_;
-  std::vector<std::string> texts_;  // of each piece; "" for marks
+  std::vector<std::string> texts_;  // of each piece; "" for special tokens
   std::array<int32_t, 256> byte_pieces_{};
   bool splits_at_spaces_ = true;  // no piece has a space after something else
-  TokenMarks marks_;
+  SpecialTokens special_tokens_;
   mutable std::mutex known_mutex_;
   mutable KnownWords known_;  // a memory of what encode_word() gave; changes no result
 };

@@ -21,7 +21,7 @@ namespace rondo {
 namespace {
 
 constexpr size_t kMaxSentenceBytes = 4096;  // near SentencePiece's own limit
-constexpr int64_t kFixedPieces = 4 + 256;   // marks and bytes
+constexpr int64_t kFixedPieces = 4 + 256;   // special tokens and bytes
 constexpr int64_t kMinLearnedPieces = 2;    // its trainer needs a character and one place more
 constexpr uint32_t kCodeCount = 0x110000;
 constexpr uint64_t kSampleSeed = 1;
@@ -334,8 +334,10 @@ void train_tokenizer(const TokenizerTraining& options) {
   int64_t vocabulary = options.vocabulary;
   if (vocabulary < kFixedPieces + kMinLearnedPieces) {
     vocabulary = kFixedPieces + kMinLearnedPieces;
-    log_warn("tokenizer: a vocabulary of {} has no room beside 4 marks and 256 bytes; raised to {}",
-             options.vocabulary, vocabulary);
+    log_warn(
+        "tokenizer: a vocabulary of {} has no room beside 4 special tokens and 256 bytes; raised "
+        "to {}",
+        options.vocabulary, vocabulary);
   }
   std::vector<std::string> sentences = sample_sentences(options);
   const std::vector<bool> alphabet =

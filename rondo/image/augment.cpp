@@ -1,4 +1,4 @@
-// The order of DeiT's transforms, and those that are neither geometry nor colour.
+// The order of DeiT's transforms, and those that are neither geometry nor color.
 #include "rondo/image/augment.h"
 
 #include <algorithm>
@@ -141,7 +141,7 @@ Image fit_middle(const Image& image, int64_t side, double ratio, Filter filter) 
 }
 
 Augmenter::Augmenter(const AugmentConfig& config, int64_t side)
-    : config_(config), side_(side), normalised_(size_t{3} * 256) {
+    : config_(config), side_(side), normalized_(size_t{3} * 256) {
   require(side >= 1, "images: expected a side of at least 1 pixel, got {}", side);
   require(config.mean.size() == 3 && config.std.size() == 3,
           "augment: expected 3 means and 3 deviations, got {} and {}", config.mean.size(),
@@ -157,7 +157,7 @@ Augmenter::Augmenter(const AugmentConfig& config, int64_t side)
     const auto mean = static_cast<float>(config.mean[c]);
     const auto std = static_cast<float>(config.std[c]);
     for (size_t i = 0; i < 256; ++i) {
-      normalised_[c * 256 + i] = (static_cast<float>(i) / 255.0F - mean) / std;
+      normalized_[c * 256 + i] = (static_cast<float>(i) / 255.0F - mean) / std;
     }
   }
 }
@@ -200,14 +200,14 @@ Image Augmenter::train_image(const Load& load, CounterRandom& random) const {
   } else if (config_.auto_augment == "trivial") {
     trivial_augment(image, random);
   }
-  if (config_.colour_jitter > 0) {
-    colour_jitter(image, config_.colour_jitter, random);
+  if (config_.color_jitter > 0) {
+    color_jitter(image, config_.color_jitter, random);
   }
   return image;
 }
 
 void Augmenter::train(const Load& load, CounterRandom& random, float* out) const {
-  normalise(train_image(load, random), out);
+  normalize(train_image(load, random), out);
   random_erase(out, side_, config_.erase, random);
 }
 
@@ -217,13 +217,13 @@ Image Augmenter::evaluate_image(const Image& image) const {
 }
 
 void Augmenter::evaluate(const Image& image, float* out) const {
-  normalise(evaluate_image(image), out);
+  normalize(evaluate_image(image), out);
 }
 
-void Augmenter::normalise(const Image& image, float* out) const {
+void Augmenter::normalize(const Image& image, float* out) const {
   const size_t area = static_cast<size_t>(image.width * image.height);
   for (size_t c = 0; c < 3; ++c) {
-    const float* table = normalised_.data() + c * 256;
+    const float* table = normalized_.data() + c * 256;
     const uint8_t* from = image.pixels.data() + c;
     for (size_t i = 0; i < area; ++i, from += 3) {
       out[c * area + i] = table[*from];

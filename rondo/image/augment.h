@@ -1,6 +1,6 @@
-// From an image as it was stored to what a network sees: crop, augmentation, normalisation.
+// From an image as it was stored to what a network sees: crop, augmentation, normalization.
 //
-// Training follows DeiT (timm): crop, flip, automatic augmentation, colour jitter, normalisation,
+// Training follows DeiT (timm): crop, flip, automatic augmentation, color jitter, normalization,
 // erasing. Evaluation resizes the shorter side and takes the middle.
 #pragma once
 
@@ -28,7 +28,7 @@ struct Rectangle {
 // [3/4, 4/3], uniform in its logarithm; after ten draws that do not fit, the middle.
 Rectangle random_resized_crop(const ImageSize& size, double scale_min, CounterRandom& random);
 
-// timm's RandomErasing in its pixel mode, on one normalised image [3, side, side]: with this
+// timm's RandomErasing in its pixel mode, on one normalized image [3, side, side]: with this
 // probability a rectangle of 1/50 to 1/3 of the area becomes normal noise.
 void random_erase(float* pixels, int64_t side, double probability, CounterRandom& random);
 
@@ -52,7 +52,7 @@ class Augmenter {
   void evaluate(const Image& image, float* out) const;
 
   // (value / 255 - mean) / std, channel by channel; and back, rounded and cut to bytes.
-  void normalise(const Image& image, float* out) const;
+  void normalize(const Image& image, float* out) const;
   Image picture(const float* pixels) const;
 
   int64_t side() const { return side_; }
@@ -63,7 +63,7 @@ class Augmenter {
   AugmentConfig config_;
   int64_t side_;
   RandAugment rand_;
-  std::vector<float> normalised_;  // [3, 256]
+  std::vector<float> normalized_;  // [3, 256]
 };
 
 }  // namespace rondo

@@ -16,7 +16,7 @@ void put_pixel(uint8_t* to, const uint8_t* from) {
   to[2] = from[2];
 }
 
-Image filled(int64_t width, int64_t height, const Colour& fill) {
+Image filled(int64_t width, int64_t height, const Color& fill) {
   Image out(width, height);
   for (size_t i = 0; i < out.pixels.size(); i += 3) {
     put_pixel(out.pixels.data() + i, fill.data());
@@ -53,7 +53,7 @@ void sample_bilinear(const Image& image, double x, double y, uint8_t* out) {
   }
 }
 
-// The cubic through four neighbours, at `d` after the second. Pillow's a = -1 and its order of
+// The cubic through four neighbors, at `d` after the second. Pillow's a = -1 and its order of
 // operations.
 template <class Number>
 double cubic_between(Number a, Number b, Number c, Number e, double d) {
@@ -88,7 +88,7 @@ void sample_bicubic(const Image& image, double x, double y, uint8_t* out) {
 }
 
 Image affine_smooth(const Image& image, const AffineMatrix& m, Sampling sampling,
-                    const Colour& fill) {
+                    const Color& fill) {
   Image out(image.width, image.height);
   const auto width = static_cast<double>(image.width);
   const auto height = static_cast<double>(image.height);
@@ -112,7 +112,7 @@ Image affine_smooth(const Image& image, const AffineMatrix& m, Sampling sampling
 }
 
 // Scaling and shifting only: Pillow adds up the step, along both axes.
-Image scale_nearest(const Image& image, const AffineMatrix& m, const Colour& fill) {
+Image scale_nearest(const Image& image, const AffineMatrix& m, const Color& fill) {
   Image out = filled(image.width, image.height, fill);
   std::vector<int64_t> columns(static_cast<size_t>(out.width));
   double x = m[2] + m[0] * 0.5;
@@ -139,7 +139,7 @@ Image scale_nearest(const Image& image, const AffineMatrix& m, const Colour& fil
 
 // The general case: 16 bits of fraction. Ours are 64-bit numbers, so nothing can overflow where
 // Pillow would change to floating point.
-Image affine_nearest(const Image& image, const AffineMatrix& m, const Colour& fill) {
+Image affine_nearest(const Image& image, const AffineMatrix& m, const Color& fill) {
   const auto fixed = [](double v) { return static_cast<int64_t>(std::floor(v * 65536.0 + 0.5)); };
   Image out = filled(image.width, image.height, fill);
   int64_t row_x = fixed(m[2] + m[0] * 0.5 + m[1] * 0.5);
@@ -187,8 +187,7 @@ Image quarter_turns(const Image& image, int turns) {
 
 }  // namespace
 
-Image affine(const Image& image, const AffineMatrix& matrix, Sampling sampling,
-             const Colour& fill) {
+Image affine(const Image& image, const AffineMatrix& matrix, Sampling sampling, const Color& fill) {
   if (sampling != Sampling::nearest) {
     return affine_smooth(image, matrix, sampling, fill);
   }
@@ -196,7 +195,7 @@ Image affine(const Image& image, const AffineMatrix& matrix, Sampling sampling,
                                           : affine_nearest(image, matrix, fill);
 }
 
-Image rotate(const Image& image, double degrees, Sampling sampling, const Colour& fill) {
+Image rotate(const Image& image, double degrees, Sampling sampling, const Color& fill) {
   double angle = std::fmod(degrees, 360.0);
   angle += angle < 0 ? 360.0 : 0.0;
   if (angle == 0 || angle == 360) {
@@ -212,12 +211,12 @@ Image rotate(const Image& image, double degrees, Sampling sampling, const Colour
   const double back = -(angle * kRadians);
   const double cosine = rounded_15(std::cos(back));
   const double sine = rounded_15(std::sin(back));
-  const double centre_x = static_cast<double>(image.width) / 2.0;
-  const double centre_y = static_cast<double>(image.height) / 2.0;
+  const double center_x = static_cast<double>(image.width) / 2.0;
+  const double center_y = static_cast<double>(image.height) / 2.0;
   const double minus_sine = rounded_15(-std::sin(back));
   const AffineMatrix matrix = {
-      cosine,     sine,   cosine * -centre_x + sine * -centre_y + centre_x,
-      minus_sine, cosine, minus_sine * -centre_x + cosine * -centre_y + centre_y};
+      cosine,     sine,   cosine * -center_x + sine * -center_y + center_x,
+      minus_sine, cosine, minus_sine * -center_x + cosine * -center_y + center_y};
   return affine(image, matrix, sampling, fill);
 }
 
@@ -231,7 +230,7 @@ void mirror(Image& image) {
 }
 
 Image crop_padded(const Image& image, int64_t left, int64_t top, int64_t width, int64_t height,
-                  const Colour& fill) {
+                  const Color& fill) {
   Image out = filled(width, height, fill);
   const int64_t first = std::max<int64_t>(0, -left);
   const int64_t last = std::min(width, image.width - left);

@@ -13,11 +13,11 @@ enum class Sampling { nearest, bilinear, bicubic };
 // Pillow's image.transform(image.size, AFFINE, matrix, sampling, fillcolor=fill): the pixel at
 // (x, y) comes from (m0 x + m1 y + m2, m3 x + m4 y + m5). No antialiasing.
 using AffineMatrix = std::array<double, 6>;
-Image affine(const Image& image, const AffineMatrix& matrix, Sampling sampling, const Colour& fill);
+Image affine(const Image& image, const AffineMatrix& matrix, Sampling sampling, const Color& fill);
 
-// Pillow's image.rotate(degrees, sampling, fillcolor=fill): counter-clockwise about the centre, the
+// Pillow's image.rotate(degrees, sampling, fillcolor=fill): counter-clockwise about the center, the
 // size kept.
-Image rotate(const Image& image, double degrees, Sampling sampling, const Colour& fill);
+Image rotate(const Image& image, double degrees, Sampling sampling, const Color& fill);
 
 // Exchanges left and right, in place.
 void mirror(Image& image);
@@ -25,6 +25,6 @@ void mirror(Image& image);
 // The part of size `width` x `height` that begins at (left, top), which may lie outside the image:
 // there the result is `fill`.
 Image crop_padded(const Image& image, int64_t left, int64_t top, int64_t width, int64_t height,
-                  const Colour& fill);
+                  const Color& fill);
 
 }  // namespace rondo

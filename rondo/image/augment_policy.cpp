@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "rondo/base/require.h"
-#include "rondo/image/augment_colour.h"
+#include "rondo/image/augment_color.h"
 
 namespace rondo {
 namespace {
@@ -17,7 +17,7 @@ constexpr int kSolarizeAddBelow = 128;
 
 constexpr Operation kTrivialList[kTrivialOperations] = {
     Operation::identity,      Operation::shear_x,   Operation::shear_y,    Operation::translate_x,
-    Operation::translate_y,   Operation::rotate,    Operation::brightness, Operation::colour,
+    Operation::translate_y,   Operation::rotate,    Operation::brightness, Operation::color,
     Operation::contrast,      Operation::sharpness, Operation::posterize,  Operation::solarize,
     Operation::auto_contrast, Operation::equalize,
 };
@@ -43,7 +43,7 @@ double rand_argument(Operation operation, double level, bool negative, const Ima
       return 256 - std::trunc(share * 256);
     case Operation::solarize_add:
       return std::trunc(share * 110);
-    case Operation::colour:
+    case Operation::color:
     case Operation::contrast:
     case Operation::brightness:
     case Operation::sharpness:
@@ -79,7 +79,7 @@ double trivial_argument(Operation operation, int64_t bin, bool negative) {
     case Operation::rotate:
       return sign * linspace_bin(0, 135, bin);
     case Operation::brightness:
-    case Operation::colour:
+    case Operation::color:
     case Operation::contrast:
     case Operation::sharpness:
       return 1.0 + sign * linspace_bin(0, 0.99F, bin);
@@ -93,7 +93,7 @@ double trivial_argument(Operation operation, int64_t bin, bool negative) {
 }
 
 void apply_operation(Image& image, Operation operation, double argument, Sampling sampling,
-                     const Colour& fill) {
+                     const Color& fill) {
   switch (operation) {
     case Operation::auto_contrast:
       return auto_contrast(image);
@@ -110,8 +110,8 @@ void apply_operation(Image& image, Operation operation, double argument, Samplin
       return solarize(image, argument);
     case Operation::solarize_add:
       return solarize_add(image, static_cast<int>(argument), kSolarizeAddBelow);
-    case Operation::colour:
-      return adjust_colour(image, argument);
+    case Operation::color:
+      return adjust_color(image, argument);
     case Operation::contrast:
       return adjust_contrast(image, argument);
     case Operation::brightness:
@@ -162,8 +162,8 @@ void trivial_augment(Image& image, CounterRandom& random) {
                   {0, 0, 0});
 }
 
-void colour_jitter(Image& image, double share, CounterRandom& random) {
-  std::array<Operation, 3> order = {Operation::brightness, Operation::contrast, Operation::colour};
+void color_jitter(Image& image, double share, CounterRandom& random) {
+  std::array<Operation, 3> order = {Operation::brightness, Operation::contrast, Operation::color};
   for (size_t i = order.size(); i > 1; --i) {
     std::swap(order[i - 1], order[random.below(i)]);
   }

@@ -1,6 +1,6 @@
 // Automatic augmentation: drawing operations at random. RandAugment as timm's
 // "rand-mM-mstdS-inc1" has it (DeiT: m9, 0.5), TrivialAugmentWide as torchvision has it, and
-// torchvision's colour jitter.
+// torchvision's color jitter.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ enum class Operation {
   posterize,
   solarize,
   solarize_add,
-  colour,
+  color,
   contrast,
   brightness,
   sharpness,
@@ -45,13 +45,13 @@ Operation trivial_operation(int64_t index);
 double trivial_argument(Operation operation, int64_t bin, bool negative);
 
 void apply_operation(Image& image, Operation operation, double argument, Sampling sampling,
-                     const Colour& fill);
+                     const Color& fill);
 
 struct RandAugment {
   double magnitude = 9;
   double magnitude_std = 0.5;
   int64_t operations = 2;
-  Colour fill{};  // what moves in from outside
+  Color fill{};  // what moves in from outside
   Sampling sampling = Sampling::bicubic;
   bool random_sampling = false;  // bilinear or bicubic, by chance
 };
@@ -60,6 +60,6 @@ void rand_augment(Image& image, const RandAugment& options, CounterRandom& rando
 void trivial_augment(Image& image, CounterRandom& random);
 
 // Brightness, contrast and saturation, in random order, each by a factor in [1 - share, 1 + share].
-void colour_jitter(Image& image, double share, CounterRandom& random);
+void color_jitter(Image& image, double share, CounterRandom& random);
 
 }  // namespace rondo

@@ -1,12 +1,12 @@
 // JPEG and PNG files to images. The files may be anybody's: sizes are compared with limits before
 // anything of that size is allocated, and whatever is refused is Error{bad_input} naming the file.
 //
-//   JPEG   baseline and progressive, grey, YCbCr, RGB, and CMYK or YCCK in Adobe's inverted sense
+//   JPEG   baseline and progressive, gray, YCbCr, RGB, and CMYK or YCCK in Adobe's inverted sense
 //          (which is what all programs write); more than 500 scans are refused. Turned upright as
 //          its EXIF orientation (1 to 8) says.
-//   PNG    every kind: grey, palette, 16 bits (the high byte is kept), interlaced; transparency is
+//   PNG    every kind: gray, palette, 16 bits (the high byte is kept), interlaced; transparency is
 //          dropped, as Pillow's convert("RGB") does, not blended with some background. Turned
-//          upright as its eXIf chunk says. No colour management: gamma and profiles are not looked
+//          upright as its eXIf chunk says. No color management: gamma and profiles are not looked
 //          at.
 //
 // Files cut short and damaged pixel data are refused; whatever follows the image's end is not

@@ -164,10 +164,10 @@ void check_turbo_header(tjhandle handle, std::string_view bytes, const ImageSize
   int width = -1;
   int height = -1;
   int subsampling = -1;
-  int colours = -1;
+  int colors = -1;
   const int failed =
       ::tjDecompressHeader3(handle, reinterpret_cast<const unsigned char*>(bytes.data()),
-                            bytes.size(), &width, &height, &subsampling, &colours);
+                            bytes.size(), &width, &height, &subsampling, &colors);
   // It also fails for unusual subsampling, which the decoder itself handles; then the size is set.
   if (failed != 0 && ::tjGetErrorCode(handle) != TJERR_WARNING && width < 1) {
     refuse_image(name, fmt::format("damaged JPEG data ({})", ::tjGetErrorStr2(handle)));

@@ -27,7 +27,7 @@ Image upright(Image image, int orientation);
 // The structure of a JPEG file, walked without decoding anything.
 struct JpegOutline {
   ImageSize size;       // as stored, not turned
-  int components = 0;   // 1 grey, 3 colour, 4 CMYK or YCCK
+  int components = 0;   // 1 gray, 3 color, 4 CMYK or YCCK
   int orientation = 1;  // of the first EXIF segment
   int64_t scans = 0;
 };

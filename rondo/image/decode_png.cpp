@@ -12,7 +12,7 @@
 namespace rondo {
 namespace {
 
-// What we have no use for, and would rather not have decompressed: colour management, texts,
+// What we have no use for, and would rather not have decompressed: color management, texts,
 // transparency.
 constexpr char kIgnoredChunks[] =
     "bKGD\0cHRM\0gAMA\0hIST\0iCCP\0iTXt\0oFFs\0pCAL\0pHYs\0sBIT\0sCAL\0sPLT\0sRGB\0tEXt\0tIME\0"

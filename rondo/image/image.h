@@ -8,7 +8,7 @@
 
 namespace rondo {
 
-// Eight bits a channel, red, green, blue in turn, whatever the file had: grey is three equal
+// Eight bits a channel, red, green, blue in turn, whatever the file had: gray is three equal
 // channels, and transparency is dropped.
 struct Image {
   int64_t width = 0;
@@ -27,6 +27,6 @@ struct ImageSize {
   int64_t height = 0;
 };
 
-using Colour = std::array<uint8_t, 3>;
+using Color = std::array<uint8_t, 3>;
 
 }  // namespace rondo

@@ -1,4 +1,4 @@
-// ImageLoader: what it promises to its user; the work is done in pipeline_workshop.cpp.
+// ImageLoader: what it promises to its user; the work is done in worker_pool.cpp.
 #include "rondo/image/pipeline.h"
 
 #include <fmt/core.h>
@@ -7,7 +7,7 @@
 
 #include "rondo/base/error.h"
 #include "rondo/base/text.h"
-#include "rondo/image/pipeline_workshop.h"
+#include "rondo/image/worker_pool.h"
 
 namespace rondo {
 namespace {
@@ -31,23 +31,22 @@ nlohmann::json image_position(const ImageSet& images, const AugmentConfig& augme
 
 ImageLoader::ImageLoader(const ImageSet& images, const AugmentConfig& augment,
                          const LoaderOptions& options)
-    : workshop_(std::make_unique<Workshop>(images, augment, options)) {}
+    : workers_(std::make_unique<WorkerPool>(images, augment, options)) {}
 
 ImageLoader::~ImageLoader() = default;
 
-bool ImageLoader::next(ImageBatch& out) { return workshop_->next(out); }
+bool ImageLoader::next(ImageBatch& out) { return workers_->next(out); }
 
 int64_t ImageLoader::epoch() const {
-  return workshop_->taken() * workshop_->options().rows / workshop_->images().count();
+  return workers_->taken() * workers_->options().rows / workers_->images().count();
 }
-int64_t ImageLoader::batches() const { return workshop_->batches(); }
-int64_t ImageLoader::skipped() const { return workshop_->skipped(); }
-const Augmenter& ImageLoader::augmenter() const { return workshop_->augmenter(); }
+int64_t ImageLoader::batches() const { return workers_->batches(); }
+int64_t ImageLoader::skipped() const { return workers_->skipped(); }
+const Augmenter& ImageLoader::augmenter() const { return workers_->augmenter(); }
 
 std::string ImageLoader::position() const {
-  nlohmann::json json =
-      image_position(workshop_->images(), workshop_->config(), workshop_->options());
-  json["batch"] = workshop_->taken();
+  nlohmann::json json = image_position(workers_->images(), workers_->config(), workers_->options());
+  json["batch"] = workers_->taken();
   return json.dump();
 }
 
@@ -57,7 +56,7 @@ void ImageLoader::seek(const std::string& position) {
     refuse_image_position("it is not one");
   }
   const nlohmann::json expected =
-      image_position(workshop_->images(), workshop_->config(), workshop_->options());
+      image_position(workers_->images(), workers_->config(), workers_->options());
   for (const auto& [key, value] : expected.items()) {
     if (!json.contains(key)) {
       refuse_image_position(fmt::format("it has no '{}'", key));
@@ -69,8 +68,8 @@ void ImageLoader::seek(const std::string& position) {
   }
   const nlohmann::json& batch = json["batch"];
   // Counted in places, so that a product with the rows of a batch stays a number.
-  const int64_t last = workshop_->options().training ? (INT64_MAX >> 1) / workshop_->options().rows
-                                                     : workshop_->batches();
+  const int64_t last = workers_->options().training ? (INT64_MAX >> 1) / workers_->options().rows
+                                                    : workers_->batches();
   const bool fits =
       batch.is_number_integer() &&
       !(batch.is_number_unsigned() && batch.get<uint64_t>() > static_cast<uint64_t>(INT64_MAX)) &&
@@ -79,7 +78,7 @@ void ImageLoader::seek(const std::string& position) {
     refuse_image_position(fmt::format("expected a whole number between 0 and {}, got {}", last,
                                       printable(batch.dump())));
   }
-  workshop_->seek(batch.get<int64_t>());
+  workers_->seek(batch.get<int64_t>());
 }
 
 }  // namespace rondo

@@ -19,7 +19,7 @@ namespace rondo {
 struct ImageBatch {
   int64_t rows = 0;
   int64_t side = 0;
-  std::vector<float> pixels;    // [rows, 3, side, side], normalised, and mixed already
+  std::vector<float> pixels;    // [rows, 3, side, side], normalized, and mixed already
   std::vector<int64_t> labels;  // [rows]
   std::vector<int64_t> index;   // [rows]; which image of the set
   int64_t epoch = 0;            // of the first row, from 0
@@ -72,8 +72,8 @@ class ImageLoader {
   const Augmenter& augmenter() const;
 
  private:
-  class Workshop;
-  std::unique_ptr<Workshop> workshop_;
+  class WorkerPool;
+  std::unique_ptr<WorkerPool> workers_;
 };
 
 }  // namespace rondo

@@ -1,5 +1,5 @@
 // Pillow's convolution resampling in its fixed-point arithmetic, arranged so that compilers
-// vectorise it: the pass along rows takes eight rows at once, transposed into lanes.
+// vectorize it: the pass along rows takes eight rows at once, transposed into lanes.
 #include "rondo/image/resize.h"
 
 #include <algorithm>
@@ -71,13 +71,13 @@ Taps make_taps(int64_t inputs, float from, float to, int64_t outputs, Filter fil
   taps.weights.assign(static_cast<size_t>(outputs) * taps.stride, 0);
   std::vector<double> weights(taps.stride);
   for (int64_t i = 0; i < outputs; ++i) {
-    const double centre = from + (static_cast<double>(i) + 0.5) * scale;
+    const double center = from + (static_cast<double>(i) + 0.5) * scale;
     const int64_t first =
-        std::max<int64_t>(0, static_cast<int64_t>(std::trunc(centre - support + 0.5)));
-    const int64_t last = std::min(inputs, static_cast<int64_t>(std::trunc(centre + support + 0.5)));
+        std::max<int64_t>(0, static_cast<int64_t>(std::trunc(center - support + 0.5)));
+    const int64_t last = std::min(inputs, static_cast<int64_t>(std::trunc(center + support + 0.5)));
     double sum = 0.0;
     for (int64_t x = first; x < last; ++x) {
-      const double at = (static_cast<double>(x) - centre + 0.5) * inverse;
+      const double at = (static_cast<double>(x) - center + 0.5) * inverse;
       const double weight = filter == Filter::bicubic ? bicubic_weight(at) : bilinear_weight(at);
       weights[static_cast<size_t>(x - first)] = weight;
       sum += weight;

@@ -1,4 +1,4 @@
-// Where images come from: sets of labelled images, whatever they are kept in.
+// Where images come from: sets of labeled images, whatever they are kept in.
 #pragma once
 
 #include <cstdint>

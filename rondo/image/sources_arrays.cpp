@@ -132,11 +132,11 @@ class IdxSet : public ImageSet {
   Image fetch(int64_t i, const EnoughSide& enough) const override {
     (void)enough(size_);
     const auto area = static_cast<size_t>(size_.width * size_.height);
-    const auto* grey = reinterpret_cast<const uint8_t*>(images_.bytes.data()) + begin_ +
+    const auto* gray = reinterpret_cast<const uint8_t*>(images_.bytes.data()) + begin_ +
                        static_cast<size_t>(i) * area;
     Image image(size_.width, size_.height);
     for (size_t pixel = 0; pixel < area; ++pixel) {
-      std::fill_n(image.pixels.begin() + static_cast<std::ptrdiff_t>(pixel * 3), 3, grey[pixel]);
+      std::fill_n(image.pixels.begin() + static_cast<std::ptrdiff_t>(pixel * 3), 3, gray[pixel]);
     }
     return image;
   }

@@ -21,12 +21,13 @@ Tensor padded_rows(const std::vector<std::vector<int64_t>>& rows, int64_t paddin
 }
 
 struct Reread {
-  std::vector<std::vector<int64_t>> sources;  // with the end mark
-  std::vector<std::vector<int64_t>> inputs;   // begin mark, then the translation
-  std::vector<std::vector<int64_t>> labels;   // the translation, then the end mark if it chose to
+  std::vector<std::vector<int64_t>> sources;  // with the end token
+  std::vector<std::vector<int64_t>> inputs;   // begin token, then the translation
+  std::vector<std::vector<int64_t>> labels;   // the translation, then the end token if it chose to
 };
 
-int64_t count_same(EncoderDecoder& model, const BeamMarks& marks, const Reread& sentences) {
+int64_t count_same(EncoderDecoder& model, const SearchTokens& special_tokens,
+                   const Reread& sentences) {
   const int64_t padding = model.config().padding;
   const Tensor inputs = padded_rows(sentences.inputs, padding);  // [B, T]
   Tensor labels = padded_rows(sentences.labels, padding);
@@ -34,7 +35,7 @@ int64_t count_same(EncoderDecoder& model, const BeamMarks& marks, const Reread& 
   State state = model.encode(padded_rows(sentences.sources, padding), Scope());
   const Tensor logits = model.decode(inputs, state, Scope());
   const Tensor allowed =
-      logits.index_fill(2, at::tensor(marks.banned, at::kLong), -INFINITY);  // [B, T, V]
+      logits.index_fill(2, at::tensor(special_tokens.banned, at::kLong), -INFINITY);  // [B, T, V]
   const Tensor same = allowed.argmax(2).eq(labels).logical_or(labels.eq(padding));
   return same.all(1).sum().item<int64_t>();
 }
@@ -47,13 +48,13 @@ Agreement greedy_agreement(const Translator& translator, EncoderDecoder& as_trai
   const at::NoGradGuard no_grad;
   const nn::MixedPrecision mixed(bf16);
   as_trained.eval();
-  const BeamMarks& marks = translator.marks();
+  const SearchTokens& special_tokens = translator.special_tokens();
   Agreement agreement;
   Reread batch;
   const auto read = [&] {
     if (batch.sources.empty()) return;
     agreement.sentences += static_cast<int64_t>(batch.sources.size());
-    agreement.same += count_same(as_trained, marks, batch);
+    agreement.same += count_same(as_trained, special_tokens, batch);
     batch = {};
   };
   for (size_t i = 0; i < lines.size(); ++i) {
@@ -61,14 +62,14 @@ Agreement greedy_agreement(const Translator& translator, EncoderDecoder& as_trai
     const std::vector<int32_t> source = translator.tokenizers().source->encode(lines[i]);
     const std::vector<int32_t>& target = written[i].candidates.front().tokens;
     batch.sources.emplace_back(source.begin(), source.end());
-    batch.sources.back().push_back(translator.tokenizers().source->marks().end);
-    batch.inputs.push_back({marks.begin});
+    batch.sources.back().push_back(translator.tokenizers().source->special_tokens().end);
+    batch.inputs.push_back({special_tokens.begin});
     batch.inputs.back().insert(batch.inputs.back().end(), target.begin(), target.end());
     batch.labels.emplace_back(target.begin(), target.end());
     const auto length = static_cast<int64_t>(batch.sources.back().size());
     const bool had_to_end = static_cast<int64_t>(batch.inputs.back().size()) ==
                             most_tokens(translator.options().beam, length);
-    if (!had_to_end) batch.labels.back().push_back(marks.end);
+    if (!had_to_end) batch.labels.back().push_back(special_tokens.end);
     if (batch.sources.size() == kSentencesAtOnce) read();
   }
   read();

@@ -15,12 +15,13 @@ namespace {
 // empty one alone.
 struct Sentence {
   int64_t number = 0;  // row of the source
-  int64_t limit = 0;   // tokens at most, the end mark included
+  int64_t limit = 0;   // tokens at most, the end token included
   std::vector<std::vector<int32_t>> live;
   std::vector<Hypothesis> finished;
 };
 
-// The best continuations of every row: `width` of them [rows, width], and the end mark's own score.
+// The best continuations of every row: `width` of them [rows, width], and the end token's own
+// score.
 struct Continuations {
   Tensor scores;  // log p of the whole hypothesis, double
   Tensor tokens;
@@ -29,9 +30,9 @@ struct Continuations {
 
 class Search {
  public:
-  Search(const CompiledTranslationModel& model, const BeamMarks& marks, const BeamOptions& options,
-         kernels::Team& team)
-      : model_(model), marks_(marks), options_(options), team_(team) {}
+  Search(const CompiledTranslationModel& model, const SearchTokens& special_tokens,
+         const BeamOptions& options, kernels::Team& team)
+      : model_(model), special_tokens_(special_tokens), options_(options), team_(team) {}
 
   std::vector<std::vector<Hypothesis>> run(const Tensor& source) {
     const c10::InferenceMode no_gradients;
@@ -58,7 +59,7 @@ class Search {
       sentences_.push_back(std::move(s));
     }
     scores_.assign(static_cast<size_t>(source.size(0)), 0.0);
-    tokens_.assign(scores_.size(), marks_.begin);
+    tokens_.assign(scores_.size(), special_tokens_.begin);
   }
 
   Continuations continuations() {
@@ -68,7 +69,7 @@ class Search {
     const auto count = static_cast<int64_t>(rows_.size());
     const nn::Rows logits = workspace_.logits.rows(count);
     const Tensor end = at::empty({count}, at::kDouble);
-    for (int64_t r = 0; r < count; ++r) end.data_ptr<double>()[r] = logits[r][marks_.end];
+    for (int64_t r = 0; r < count; ++r) end.data_ptr<double>()[r] = logits[r][special_tokens_.end];
     auto [values, indices, norm] = best_tokens(logits);
     const Tensor shift = (at::tensor(scores_, at::kDouble) - norm).view({count, 1});
     if (model_.head_is_rounded()) std::tie(values, indices) = refined(values, indices);
@@ -98,7 +99,7 @@ class Search {
     at::parallel_for(0, rows, kWorthThreads / vocabulary + 1, [&](int64_t first, int64_t last) {
       for (int64_t r = first; r < last; ++r) {
         float* row = logits[r];
-        for (const int64_t token : marks_.banned) row[token] = -INFINITY;
+        for (const int64_t token : special_tokens_.banned) row[token] = -INFINITY;
         kernels::best_of_row(row, vocabulary, width, best.logits.data_ptr<float>() + r * width,
                              best.tokens.data_ptr<int64_t>() + r * width);
         best.norm.data_ptr<double>()[r] = kernels::log_sum_exp(row, vocabulary);
@@ -194,7 +195,7 @@ class Search {
     int64_t rank = 0;
     for (const Candidate& c : best_of(next, first, count)) {
       const auto& prefix = s.live[static_cast<size_t>(c.row - first)];
-      if (c.token == marks_.end) {
+      if (c.token == special_tokens_.end) {
         // An end far down the list is worse than `beam` hypotheses that go on.
         if (rank < beam) finish(s, prefix, c.score, length);
       } else if (static_cast<int64_t>(live.size()) < beam) {
@@ -216,7 +217,7 @@ class Search {
     while (!over && static_cast<int64_t>(live.size()) < beam) {  // a tiny vocabulary
       live.emplace_back();
       scores.push_back(-INFINITY);
-      tokens.push_back(marks_.end);
+      tokens.push_back(special_tokens_.end);
       rows.push_back(first);
     }
     s.live = std::move(live);
@@ -247,7 +248,7 @@ class Search {
   }
 
   const CompiledTranslationModel& model_;
-  const BeamMarks& marks_;
+  const SearchTokens& special_tokens_;
   const BeamOptions& options_;
   kernels::Team& team_;
   CompiledTranslationModel::Workspace workspace_;
@@ -257,9 +258,9 @@ class Search {
   std::vector<int64_t> tokens_;      // [rows] its newest token
 };
 
-void check_marks(const BeamMarks& marks, int64_t vocabulary) {
-  std::vector<int64_t> all = marks.banned;
-  all.insert(all.end(), {marks.begin, marks.end});
+void check_marks(const SearchTokens& special_tokens, int64_t vocabulary) {
+  std::vector<int64_t> all = special_tokens.banned;
+  all.insert(all.end(), {special_tokens.begin, special_tokens.end});
   for (const int64_t mark : all) {
     require(mark >= 0 && mark < vocabulary, "beam search: expected marks from 0 to {}, got {}",
             vocabulary - 1, mark);
@@ -288,11 +289,12 @@ int64_t most_tokens(const BeamOptions& options, int64_t source_tokens) {
 }
 
 std::vector<std::vector<Hypothesis>> beam_search(const CompiledTranslationModel& model,
-                                                 const Tensor& source, const BeamMarks& marks,
+                                                 const Tensor& source,
+                                                 const SearchTokens& special_tokens,
                                                  const BeamOptions& options, kernels::Team& team) {
   check_beam_options(options);
-  check_marks(marks, model.config().target_vocabulary);
-  return Search(model, marks, options, team).run(source);
+  check_marks(special_tokens, model.config().target_vocabulary);
+  return Search(model, special_tokens, options, team).run(source);
 }
 
 }  // namespace rondo

@@ -11,7 +11,7 @@ struct BeamOptions {
   int64_t beam = 5;
   int64_t n_best = 1;           // at most `beam`
   double length_penalty = 1.0;  // hypotheses are ranked by log p / length^penalty
-  // A translation has at most max_ratio · source tokens + max_extra tokens, the end mark included,
+  // A translation has at most max_ratio · source tokens + max_extra tokens, the end token included,
   // and no more than max_length.
   double max_ratio = 2.0;
   int64_t max_extra = 20;
@@ -24,22 +24,23 @@ void check_beam_options(const BeamOptions& options);
 int64_t most_tokens(const BeamOptions& options, int64_t source_tokens);
 
 // Ids with a meaning of their own.
-struct BeamMarks {
+struct SearchTokens {
   int64_t begin = 1;
   int64_t end = 2;
   std::vector<int64_t> banned;  // never written: padding, begin, unknown
 };
 
 struct Hypothesis {
-  std::vector<int32_t> tokens;  // without marks
-  double log_probability = 0;   // of the tokens and the end mark
+  std::vector<int32_t> tokens;  // without special tokens
+  double log_probability = 0;   // of the tokens and the end token
   double score = 0;             // what hypotheses are ranked by
 };
 
 // The best translations of every row of source [B, S] (padded), best first. By the threads of
 // `team`. Error{bad_input} for a source, marks or options that do not fit the model.
 std::vector<std::vector<Hypothesis>> beam_search(const CompiledTranslationModel& model,
-                                                 const Tensor& source, const BeamMarks& marks,
+                                                 const Tensor& source,
+                                                 const SearchTokens& special_tokens,
                                                  const BeamOptions& options, kernels::Team& team);
 
 }  // namespace rondo

@@ -3,7 +3,7 @@
 // model's weights after this are not noticed.
 #pragma once
 
-#include "rondo/infer/step_parts.h"
+#include "rondo/infer/step_sharing.h"
 #include "rondo/model/language_model.h"
 
 namespace rondo {

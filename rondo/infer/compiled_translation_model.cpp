@@ -47,7 +47,7 @@ Tensor CompiledTranslationModel::encode_memory(const Tensor& source, kernels::Te
   shape.sequences = source.size(0);
   shape.tokens = source.size(1);
   if (!real.all().item<bool>()) {
-    shape.visible = reinterpret_cast<const uint8_t*>(real.data_ptr<bool>());
+    shape.mask = reinterpret_cast<const uint8_t*>(real.data_ptr<bool>());
   }
   const Tensor memory = copy_->embed_source(source).to(at::kFloat).contiguous();
   const nn::Rows x = encoder_.begin(shape, team.size(), w.encoder);
@@ -73,6 +73,7 @@ std::vector<RowPast> CompiledTranslationModel::encode_plainly(const Tensor& sour
 std::vector<RowPast> CompiledTranslationModel::encode(const Tensor& source, kernels::Team& team,
                                                       Workspace& w) const {
   const c10::InferenceMode no_gradients;
+  check_tokens(source, "source", config().source_vocabulary);
   if (nn::kernels_in_use() != nn::Kernels::fused) return encode_plainly(source);
   const Tensor memory = encode_memory(source, team, w);
   const Tensor real = source.ne(config().padding).sum(1);  // [B]

@@ -5,13 +5,13 @@
 // and shared by any number of threads.
 #pragma once
 
-#include "rondo/infer/step_parts.h"
+#include "rondo/infer/step_sharing.h"
 #include "rondo/model/encoder_decoder.h"
 
 namespace rondo {
 
-// How the low-rank signals of a level are played. Folded takes the fewest operations and, for every
-// level, memory for maps of its own.
+// How the low-rank signals of a level are applied. Folded takes the fewest operations and, for
+// every level, memory for maps of its own.
 enum class SignalMode { folded, apart };
 
 class CompiledTranslationModel {

@@ -55,7 +55,7 @@ void load_part(Network& network, const TrainedFiles& files, const ModelConfig& c
     const TensorEntry* entry = file.find(theirs);
     if (entry == nullptr) {
       throw Error(ExitCode::bad_input,
-                  fmt::format("{}: cannot play {} loops: every loop has weights of its own, and "
+                  fmt::format("{}: cannot apply {} loops: every loop has weights of its own, and "
                               "'{}' is not among them",
                               given, loops, name),
                   "ask for at most as many as it was trained with");

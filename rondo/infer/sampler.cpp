@@ -29,22 +29,22 @@ void Sampler::remember(int64_t token) {
   while (static_cast<int64_t>(recent_.size()) > options_.repetition_window) recent_.pop_front();
 }
 
-const std::vector<float>& Sampler::penalised(const std::vector<float>& logits) {
+const std::vector<float>& Sampler::penalized(const std::vector<float>& logits) {
   if (options_.repetition_penalty == 1.0) return logits;
-  penalised_ = logits;
+  penalized_ = logits;
   const auto penalty = static_cast<float>(options_.repetition_penalty);
   for (const int64_t token : std::set<int64_t>(recent_.begin(), recent_.end())) {
     require(token >= 0 && token < static_cast<int64_t>(logits.size()),
             "sampler: expected remembered tokens from 0 to {}, got {}", logits.size() - 1, token);
-    float& logit = penalised_[static_cast<size_t>(token)];
+    float& logit = penalized_[static_cast<size_t>(token)];
     logit = logit > 0 ? logit / penalty : logit * penalty;
   }
-  return penalised_;
+  return penalized_;
 }
 
 int64_t Sampler::sample(const std::vector<float>& given, uint64_t number) {
   require(!given.empty(), "sampler: no logits are given");
-  const std::vector<float>& logits = penalised(given);
+  const std::vector<float>& logits = penalized(given);
   if (options_.temperature <= 0.0) {
     float highest = 0.0F;
     int64_t best = 0;

@@ -32,7 +32,7 @@ class Sampler {
 
  private:
   // `logits`, or a copy in which recent tokens are made less likely.
-  const std::vector<float>& penalised(const std::vector<float>& logits);
+  const std::vector<float>& penalized(const std::vector<float>& logits);
   // Weights proportional to probabilities.
   void weigh(const std::vector<float>& logits);
   // Puts the tokens that may be drawn first in order_; how many they are.
@@ -40,7 +40,7 @@ class Sampler {
 
   SamplerOptions options_;
   std::deque<int64_t> recent_;
-  std::vector<float> penalised_;
+  std::vector<float> penalized_;
   std::vector<int64_t> order_;
   std::vector<double> weights_;
 };

@@ -29,15 +29,15 @@ Translator::Translator(std::shared_ptr<const CompiledTranslationModel> model,
   require(options.max_source_tokens >= 1, "translator: expected 1 or more source tokens, got {}",
           options.max_source_tokens);
   check_beam_options(options.beam);
-  const TokenMarks marks = tokenizers_.target->marks();
-  marks_.begin = marks.begin;
-  marks_.end = marks.end;
-  marks_.banned = {marks.padding, marks.begin};
-  if (marks.unknown >= 0) marks_.banned.push_back(marks.unknown);
+  const SpecialTokens special_tokens = tokenizers_.target->special_tokens();
+  special_tokens_.begin = special_tokens.begin;
+  special_tokens_.end = special_tokens.end;
+  special_tokens_.banned = {special_tokens.padding, special_tokens.begin};
+  if (special_tokens.unknown >= 0) special_tokens_.banned.push_back(special_tokens.unknown);
   // Rows of a table padded beyond the tokenizer stand for nothing.
   for (int64_t id = tokenizers_.target->vocabulary(); id < model_->config().target_vocabulary;
        ++id) {
-    marks_.banned.push_back(id);
+    special_tokens_.banned.push_back(id);
   }
 }
 
@@ -45,7 +45,7 @@ std::vector<Translation> Translator::translate(const std::vector<std::string>& l
   std::vector<Translation> results(lines.size());
   std::vector<std::vector<int32_t>> sources(lines.size());
   std::vector<size_t> order;
-  const TokenMarks marks = tokenizers_.source->marks();
+  const SpecialTokens special_tokens = tokenizers_.source->special_tokens();
   for (size_t i = 0; i < lines.size(); ++i) {
     if (is_blank(lines[i])) {
       results[i].candidates.resize(1);
@@ -56,8 +56,8 @@ std::vector<Translation> Translator::translate(const std::vector<std::string>& l
     results[i].cut = sources[i].size() > limit;
     if (results[i].cut) sources[i].resize(limit);
     results[i].source_tokens = static_cast<int64_t>(sources[i].size());
-    results[i].unknown = std::count(sources[i].begin(), sources[i].end(), marks.unknown);
-    sources[i].push_back(marks.end);
+    results[i].unknown = std::count(sources[i].begin(), sources[i].end(), special_tokens.unknown);
+    sources[i].push_back(special_tokens.end);
     order.push_back(i);
   }
   std::stable_sort(order.begin(), order.end(),
@@ -86,7 +86,8 @@ void Translator::translate_batch(const std::vector<std::vector<int32_t>>& source
   }
   std::vector<std::vector<Hypothesis>> found;
   const Runtime::Turn turn(Runtime::get());
-  turn.compute([&] { found = beam_search(*model_, source, marks_, options_.beam, turn.team()); });
+  turn.compute(
+      [&] { found = beam_search(*model_, source, special_tokens_, options_.beam, turn.team()); });
   for (size_t r = 0; r < which.size(); ++r) {
     for (const Hypothesis& h : found[r]) {
       Translation::Candidate c;

@@ -17,7 +17,7 @@ struct TranslatorOptions {
 struct Translation {
   struct Candidate {
     std::string text;
-    std::vector<int32_t> tokens;  // without marks
+    std::vector<int32_t> tokens;  // without special tokens
     double log_probability = 0;
     double score = 0;
   };
@@ -37,7 +37,7 @@ class Translator {
   // Translations of `lines`, in order. The text of each does not depend on the others.
   std::vector<Translation> translate(const std::vector<std::string>& lines) const;
 
-  const BeamMarks& marks() const { return marks_; }
+  const SearchTokens& special_tokens() const { return special_tokens_; }
   const TranslatorOptions& options() const { return options_; }
   const PairTokenizers& tokenizers() const { return tokenizers_; }
 
@@ -48,7 +48,7 @@ class Translator {
   std::shared_ptr<const CompiledTranslationModel> model_;
   PairTokenizers tokenizers_;
   TranslatorOptions options_;
-  BeamMarks marks_;
+  SearchTokens special_tokens_;
 };
 
 }  // namespace rondo

@@ -343,7 +343,7 @@ void tile_products(const std::vector<TileTerm>& terms, int64_t first, int64_t la
   }
 }
 
-void tile_outer_products(const OuterProducts& p, const Bf16* a, const Bf16* b, float* c) {
+void tile_weight_gradient(const WeightGradientShape& p, const Bf16* a, const Bf16* b, float* c) {
   constexpr int64_t kRightNumbers = int64_t{1} << 19;  // 1 MiB: half of a second cache
   const int64_t most = std::clamp<int64_t>(kRightNumbers / up_to_32(p.k), 256, 4096) / 32 * 32;
   const int64_t strips = (p.n + 31) / 32;
@@ -390,8 +390,8 @@ void tile_products(const std::vector<TileTerm>& /*terms*/, int64_t /*first*/, in
                    const RowResults& /*results*/) {
   throw std::logic_error("no tiles on this CPU");
 }
-void tile_outer_products(const OuterProducts& /*p*/, const Bf16* /*a*/, const Bf16* /*b*/,
-                         float* /*c*/) {
+void tile_weight_gradient(const WeightGradientShape& /*p*/, const Bf16* /*a*/, const Bf16* /*b*/,
+                          float* /*c*/) {
   throw std::logic_error("no tiles on this CPU");
 }
 

@@ -99,7 +99,7 @@ void tile_products(const std::vector<TileTerm>& terms, int64_t first, int64_t la
 
 // c [n, k] = scale · Σ over rows of aᵀ b (+ c, if `add`), with a [rows, n] and b [rows, k]: what
 // the gradient of a weight is.
-struct OuterProducts {
+struct WeightGradientShape {
   int64_t rows = 0;
   int64_t n = 0;
   int64_t k = 0;
@@ -107,6 +107,6 @@ struct OuterProducts {
   bool add = false;
 };
 // By all threads.
-void tile_outer_products(const OuterProducts& p, const Bf16* a, const Bf16* b, float* c);
+void tile_weight_gradient(const WeightGradientShape& p, const Bf16* a, const Bf16* b, float* c);
 
 }  // namespace rondo::kernels

@@ -28,7 +28,7 @@ View view_of(const AttentionProblem& p, const uint8_t* rows, int64_t count, int6
   uint8_t any = 0;
   uint8_t least = 1;
   for (int64_t i = 0; i < count; ++i) {
-    const uint8_t* row = rows + i * p.visible_row;
+    const uint8_t* row = rows + i * p.mask_row;
     for (int64_t j = from; j < to; ++j) {
       any |= row[j];
       least = std::min(least, row[j]);
@@ -57,9 +57,9 @@ Scratch::~Scratch() {
 }
 
 TileViews::TileViews(const AttentionProblem& p, int threads) {
-  if (p.visible == nullptr) return;
-  const int64_t batch = p.visible_batch == 0 ? 1 : p.batch;
-  const int64_t rows = p.visible_row == 0 ? 1 : tiles_in(p.queries);
+  if (p.mask == nullptr) return;
+  const int64_t batch = p.mask_batch == 0 ? 1 : p.batch;
+  const int64_t rows = p.mask_row == 0 ? 1 : tiles_in(p.queries);
   const int64_t columns = tiles_in(p.keys);
   views_.resize(static_cast<size_t>(batch * rows * columns));
   batch_step_ = batch == 1 ? 0 : rows * columns;
@@ -67,8 +67,8 @@ TileViews::TileViews(const AttentionProblem& p, int threads) {
   parallel_for_uneven(batch, batch * rows * columns < 64 ? 1 : threads, [&](int64_t b) {
     for (int64_t i = 0; i < rows; ++i) {
       const int64_t first = i * kTile;
-      const int64_t count = p.visible_row == 0 ? 1 : std::min(kTile, p.queries - first);
-      const uint8_t* at = p.visible + b * p.visible_batch + first * p.visible_row;
+      const int64_t count = p.mask_row == 0 ? 1 : std::min(kTile, p.queries - first);
+      const uint8_t* at = p.mask + b * p.mask_batch + first * p.mask_row;
       for (int64_t j = 0; j < columns; ++j) {
         views_[static_cast<size_t>((b * rows + i) * columns + j)] =
             view_of(p, at, count, j * kTile, std::min((j + 1) * kTile, p.keys));

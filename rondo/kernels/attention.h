@@ -43,11 +43,11 @@ struct AttentionProblem {
   Source v;                         // [B, H, Tk, d]
   const float* factor = nullptr;    // [H], multiplied into the scores
   const float* bias = nullptr;      // [H, Tq, Tk], added after the factor; may be null
-  // Non-zero where query i sees key j: visible[b · visible_batch + i · visible_row + j]. Null:
+  // Non-zero where query i sees key j: mask[b · mask_batch + i · mask_row + j]. Null:
   // everywhere. Strides of 0 say that all of the batch, or all queries, see the same.
-  const uint8_t* visible = nullptr;
-  int64_t visible_batch = 0;
-  int64_t visible_row = 0;
+  const uint8_t* mask = nullptr;
+  int64_t mask_batch = 0;
+  int64_t mask_row = 0;
   // Probability (b, h, i, j) is dropped as kernels::dropout drops place ((b·H + h)·Tq + i)·Tk + j.
   double dropout = 0.0;
   uint64_t seed = 0;

@@ -112,9 +112,9 @@ struct Tile {
     const int64_t query = h * problem->queries + first_query + row;
     return problem->bias + query * problem->keys + first_key;
   }
-  const uint8_t* visible_row(int64_t row) const {
-    return problem->visible + b * problem->visible_batch +
-           (first_query + row) * problem->visible_row + first_key;
+  const uint8_t* mask_row(int64_t row) const {
+    return problem->mask + b * problem->mask_batch + (first_query + row) * problem->mask_row +
+           first_key;
   }
   DropRow dropping() const {
     DropRow drop;
@@ -143,7 +143,7 @@ HWY_INLINE void settle_row(const Tile& tile, int64_t row, float factor, float* s
     auto s = hn::Mul(hn::Load(d, scores + j), hn::Set(d, factor));
     if (kBias) s = hn::MulAdd(load_some(d, tile.bias_row(row) + j, left), hn::Set(d, kLog2E), s);
     if (kVisible) {
-      const auto seen = hn::PromoteTo(Bits(), load_some(bytes, tile.visible_row(row) + j, left));
+      const auto seen = hn::PromoteTo(Bits(), load_some(bytes, tile.mask_row(row) + j, left));
       s = hn::IfThenElse(hn::RebindMask(d, hn::Eq(seen, hn::Zero(Bits()))), hidden, s);
     }
     if (left < kLanes) {

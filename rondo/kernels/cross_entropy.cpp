@@ -93,7 +93,7 @@ void row_gradient(const float* x, int64_t classes, SoftmaxOfRow row, float scale
 
 }  // namespace
 
-void cross_entropy(const LabelledRows& in, const SoftmaxRows& rows, double* losses) {
+void cross_entropy(const LabeledRows& in, const SoftmaxRows& rows, double* losses) {
   const double everywhere = in.smoothing / static_cast<double>(in.classes);
   parallel_for(in.rows, in.rows * in.classes > kWorthLossThreads, [&](int64_t r) {
     rows.largest[r] = rows.log_sum[r] = 0.0F;
@@ -110,7 +110,7 @@ void cross_entropy(const LabelledRows& in, const SoftmaxRows& rows, double* loss
 }
 
 template <class Out>
-void cross_entropy_gradient(const LabelledRows& in, const SoftmaxRows& rows, double factor,
+void cross_entropy_gradient(const LabeledRows& in, const SoftmaxRows& rows, double factor,
                             Out* gradient) {
   const auto scale = static_cast<float>(factor);
   const auto everywhere =
@@ -131,7 +131,7 @@ void cross_entropy_gradient(const LabelledRows& in, const SoftmaxRows& rows, dou
   });
 }
 
-template void cross_entropy_gradient(const LabelledRows&, const SoftmaxRows&, double, float*);
-template void cross_entropy_gradient(const LabelledRows&, const SoftmaxRows&, double, Bf16*);
+template void cross_entropy_gradient(const LabeledRows&, const SoftmaxRows&, double, float*);
+template void cross_entropy_gradient(const LabeledRows&, const SoftmaxRows&, double, Bf16*);
 
 }  // namespace rondo::kernels

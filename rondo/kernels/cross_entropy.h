@@ -11,7 +11,7 @@ namespace rondo::kernels {
 
 // Logits [rows, classes], the label of every row (below 0: the row counts for nothing).
 // loss = (1 - ε)·(-log p[label]) + ε · mean over classes of -log p.
-struct LabelledRows {
+struct LabeledRows {
   const float* logits = nullptr;
   const int64_t* labels = nullptr;
   int64_t rows = 0;
@@ -27,12 +27,12 @@ struct SoftmaxRows {
 };
 
 // Every row's loss.
-void cross_entropy(const LabelledRows& in, const SoftmaxRows& rows, double* losses);
+void cross_entropy(const LabeledRows& in, const SoftmaxRows& rows, double* losses);
 
 // gradient [rows, classes] = factor · (softmax - target), float or Bf16; it may be the logits
 // themselves.
 template <class Out>
-void cross_entropy_gradient(const LabelledRows& in, const SoftmaxRows& rows, double factor,
+void cross_entropy_gradient(const LabeledRows& in, const SoftmaxRows& rows, double factor,
                             Out* gradient);
 
 }  // namespace rondo::kernels

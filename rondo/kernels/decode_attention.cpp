@@ -166,7 +166,7 @@ void attend_rounded(const RoundedQuery& a, float* scores, float* out) {
                        scores);
   const int64_t begin = a.first % kPanel;
   const float factor = exponentials(a.bias, a.scale, a.count, scores + begin);
-  // Whole pairs are read: neighbours of the keys asked for weigh nothing.
+  // Whole pairs are read: neighbors of the keys asked for weigh nothing.
   const int64_t end = begin + a.count;
   if (begin % 2 == 1) scores[begin - 1] = 0.0F;
   scores[end] = 0.0F;

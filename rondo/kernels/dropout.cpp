@@ -1,4 +1,4 @@
-// Dropout by a hash of the place. Two rounds of multiply and shift (the finaliser of MurmurHash3)
+// Dropout by a hash of the place. Two rounds of multiply and shift (the finalizer of MurmurHash3)
 // on 32-bit lanes, which compilers turn into vector instructions.
 #include "rondo/kernels/dropout.h"
 

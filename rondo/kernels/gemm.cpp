@@ -140,7 +140,7 @@ void gemm_by_blocks(const Product& p, const float* a, const float* b, float* c) 
   multiply_blocks(p, a, b, c);
 }
 
-// With AVX-512 oneDNN's kernels are others, and the turned products of outer_products.cpp avoid
+// With AVX-512 oneDNN's kernels are others, and the turned products of weight_gradient.cpp avoid
 // what is slow.
 bool is_blocked(const Product& p) {
   if (cpu().avx512 || p.m * p.n * p.k < kWorthGemmThreads) return false;

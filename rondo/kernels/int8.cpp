@@ -1,4 +1,4 @@
-// 8-bit products: quantising, packing, the plain way.
+// 8-bit products: quantizing, packing, the plain way.
 #include "rondo/kernels/int8.h"
 
 #include <algorithm>
@@ -30,7 +30,9 @@ float scale_of(const float* row, int64_t count) {
 RONDO_CLONES
 void write_bytes(const float* row, int64_t count, float inverse, uint8_t* q) {
   for (int64_t i = 0; i < count; ++i) {
-    q[i] = static_cast<uint8_t>(static_cast<int32_t>(std::rint(row[i] * inverse)) + kShift);
+    // What is no number becomes one; the row's scale is none, and so are its results.
+    const float byte = std::max(-kLargest, std::rint(row[i] * inverse));
+    q[i] = static_cast<uint8_t>(static_cast<int32_t>(byte) + kShift);
   }
 }
 

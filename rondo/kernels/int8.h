@@ -40,7 +40,7 @@ struct Int8Rows {
   std::vector<uint8_t> q;    // [rows, step]
   std::vector<float> scale;  // [rows]
 };
-// Makes room; then rows [first, last) may be quantised, by several threads.
+// Makes room; then rows [first, last) may be quantized, by several threads.
 void prepare_input(int64_t rows, int64_t in, Int8Rows& result);
 void quantize_input(const float* x, int64_t stride, int64_t first, int64_t last, int64_t in,
                     Int8Rows& result);

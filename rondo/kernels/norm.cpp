@@ -13,16 +13,16 @@
 namespace rondo::kernels {
 namespace {
 
-// How a row is normalised. `share`: of every square in what the row is divided by.
-struct RowLaw {
+// How a row is normalized. `share`: of every square in what the row is divided by.
+struct RowRule {
   float epsilon = 0.0F;
   float share = 1.0F;
-  bool centred = true;
+  bool centered = true;
 };
 
-RowLaw law_of(const NormShape& shape) {
+RowRule rule_of(const NormShape& shape) {
   const float share = shape.summed ? 1.0F : 1.0F / static_cast<float>(shape.width);
-  return {static_cast<float>(shape.epsilon), share, shape.centred};
+  return {static_cast<float>(shape.epsilon), share, shape.centered};
 }
 
 struct RowStatistics {
@@ -30,10 +30,10 @@ struct RowStatistics {
   float factor = 0.0F;
 };
 
-RONDO_INLINE RowStatistics statistics_of(const float* x, int64_t width, const RowLaw& law) {
-  const float share = law.share;
+RONDO_INLINE RowStatistics statistics_of(const float* x, int64_t width, const RowRule& rule) {
+  const float share = rule.share;
   float sum = 0.0F;
-  if (law.centred) {
+  if (rule.centered) {
 #pragma omp simd reduction(+ : sum)
     for (int64_t i = 0; i < width; ++i) sum += x[i];
   }
@@ -44,14 +44,14 @@ RONDO_INLINE RowStatistics statistics_of(const float* x, int64_t width, const Ro
     const float d = x[i] - mean;
     squares += d * d;
   }
-  return {mean, 1.0F / std::sqrt(squares * share + law.epsilon)};
+  return {mean, 1.0F / std::sqrt(squares * share + rule.epsilon)};
 }
 
 template <class Out>
-RONDO_INLINE RowStatistics normalise(const float* __restrict x, const float* __restrict weight,
+RONDO_INLINE RowStatistics normalize(const float* __restrict x, const float* __restrict weight,
                                      const float* __restrict bias, Out* __restrict y, int64_t width,
-                                     const RowLaw& law) {
-  const RowStatistics s = statistics_of(x, width, law);
+                                     const RowRule& rule) {
+  const RowStatistics s = statistics_of(x, width, rule);
   if (bias != nullptr) {
 #pragma omp simd
     for (int64_t i = 0; i < width; ++i) {
@@ -66,16 +66,16 @@ RONDO_INLINE RowStatistics normalise(const float* __restrict x, const float* __r
   return s;
 }
 
-// n = (x - mean) · factor is the normalised row, h = dy · weight its gradient;
+// n = (x - mean) · factor is the normalized row, h = dy · weight its gradient;
 // dx = factor · (h - mean of h - n · mean of n·h), where RMS norm has no mean of h. `also` (may be
 // null) is added to it.
 template <class Out>
-RONDO_INLINE void normalise_back(const float* __restrict x, const float* __restrict weight,
+RONDO_INLINE void normalize_back(const float* __restrict x, const float* __restrict weight,
                                  RowStatistics s, const Out* __restrict dy,
                                  const float* __restrict also, float* __restrict dx, int64_t width,
-                                 const RowLaw& law, float* __restrict weight_sums,
+                                 const RowRule& rule, float* __restrict weight_sums,
                                  float* __restrict bias_sums) {
-  const float share = law.share;
+  const float share = rule.share;
   float h_sum = 0.0F;
   float product_sum = 0.0F;
 #pragma omp simd reduction(+ : h_sum, product_sum)
@@ -87,7 +87,7 @@ RONDO_INLINE void normalise_back(const float* __restrict x, const float* __restr
     weight_sums[i] += g * n;
     bias_sums[i] += g;
   }
-  const float h_mean = law.centred ? h_sum * share : 0.0F;
+  const float h_mean = rule.centered ? h_sum * share : 0.0F;
   const float product_mean = product_sum * share;
   if (also != nullptr) {
 #pragma omp simd
@@ -105,35 +105,35 @@ RONDO_INLINE void normalise_back(const float* __restrict x, const float* __restr
 }
 
 template <class Out>
-RONDO_INLINE RowStatistics normalise_sum(const WeightedSum& in, float* __restrict sum,
+RONDO_INLINE RowStatistics normalize_sum(const WeightedSum& in, float* __restrict sum,
                                          const float* weight, const float* bias, Out* y,
-                                         const RowLaw& law) {
+                                         const RowRule& rule) {
   const float* __restrict const x = in.x;
   const float* __restrict const branch = in.y;
   const float a = in.a;
   const float b = in.b;
 #pragma omp simd
   for (int64_t i = 0; i < in.count; ++i) sum[i] = a * x[i] + b * branch[i];
-  return normalise(sum, weight, bias, y, in.count, law);
+  return normalize(sum, weight, bias, y, in.count, rule);
 }
 
 // The compiler clones functions, not templates: one of each kind for either type.
 #define RONDO_NORM_ROWS(Out)                                                              \
   RONDO_CLONES                                                                            \
   RowStatistics norm_row(const float* x, const float* weight, const float* bias, Out* y,  \
-                         int64_t width, const RowLaw& law) {                              \
-    return normalise(x, weight, bias, y, width, law);                                     \
+                         int64_t width, const RowRule& rule) {                            \
+    return normalize(x, weight, bias, y, width, rule);                                    \
   }                                                                                       \
   RONDO_CLONES                                                                            \
   RowStatistics norm_sum_row(const WeightedSum& in, float* sum, const float* weight,      \
-                             const float* bias, Out* y, const RowLaw& law) {              \
-    return normalise_sum(in, sum, weight, bias, y, law);                                  \
+                             const float* bias, Out* y, const RowRule& rule) {            \
+    return normalize_sum(in, sum, weight, bias, y, rule);                                 \
   }                                                                                       \
   RONDO_CLONES                                                                            \
   void norm_row_back(const float* x, const float* weight, RowStatistics s, const Out* dy, \
-                     const float* also, float* dx, int64_t width, const RowLaw& law,      \
+                     const float* also, float* dx, int64_t width, const RowRule& rule,    \
                      float* weight_sums, float* bias_sums) {                              \
-    normalise_back(x, weight, s, dy, also, dx, width, law, weight_sums, bias_sums);       \
+    normalize_back(x, weight, s, dy, also, dx, width, rule, weight_sums, bias_sums);      \
   }
 RONDO_NORM_ROWS(float)
 RONDO_NORM_ROWS(Bf16)
@@ -150,9 +150,9 @@ template <class Out>
 void norm(const NormShape& shape, const float* x, const float* weight, const float* bias, Out* y,
           const NormStatistics& statistics) {
   const int64_t width = shape.width;
-  const RowLaw law = law_of(shape);
+  const RowRule rule = rule_of(shape);
   parallel_for(shape.rows, shape.rows * width > kWorthRowThreads, [&](int64_t r) {
-    keep(statistics, r, norm_row(x + r * width, weight, bias, y + r * width, width, law));
+    keep(statistics, r, norm_row(x + r * width, weight, bias, y + r * width, width, rule));
   });
 }
 
@@ -160,11 +160,11 @@ template <class Out>
 void norm_of_sum(const NormShape& shape, const WeightedSum& in, float* sum, const float* weight,
                  const float* bias, Out* y, const NormStatistics& statistics) {
   const int64_t width = shape.width;
-  const RowLaw law = law_of(shape);
+  const RowRule rule = rule_of(shape);
   parallel_for(shape.rows, shape.rows * width > kWorthRowThreads, [&](int64_t r) {
     const int64_t at = r * width;
     const WeightedSum row = {width, in.x + at, in.y + at, in.a, in.b};
-    keep(statistics, r, norm_sum_row(row, sum + at, weight, bias, y + at, law));
+    keep(statistics, r, norm_sum_row(row, sum + at, weight, bias, y + at, rule));
   });
 }
 
@@ -173,7 +173,7 @@ void norm_gradient(const NormShape& shape, const float* x, const float* weight,
                    const NormStatistics& statistics, const Out* y_gradient, float* x_gradient,
                    float* weight_gradient, float* bias_gradient, const float* also) {
   const int64_t width = shape.width;
-  const RowLaw law = law_of(shape);
+  const RowRule rule = rule_of(shape);
   const RowPieces pieces(shape.rows);
   std::vector<float> sums(static_cast<size_t>(pieces.count * 2 * width));  // [pieces, 2, width]
   parallel_for(pieces.count, shape.rows * width > kWorthRowThreads, [&](int64_t p) {
@@ -181,7 +181,7 @@ void norm_gradient(const NormShape& shape, const float* x, const float* weight,
     for (int64_t r = pieces.first(p); r < pieces.last(p); ++r) {
       norm_row_back(x + r * width, weight, {statistics.mean[r], statistics.factor[r]},
                     y_gradient + r * width, also == nullptr ? nullptr : also + r * width,
-                    x_gradient + r * width, width, law, weight_sums, weight_sums + width);
+                    x_gradient + r * width, width, rule, weight_sums, weight_sums + width);
     }
   });
   add_pieces(sums.data(), pieces.count, 2 * width, width, weight_gradient);

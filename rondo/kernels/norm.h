@@ -17,9 +17,9 @@ struct NormShape {
   int64_t rows = 0;
   int64_t width = 0;
   double epsilon = 0.0;
-  bool centred = true;  // layer norm
+  bool centered = true;  // layer norm
   bool summed =
-      false;  // not centred: the sum of x² in place of its mean, so that rows have length 1
+      false;  // not centered: the sum of x² in place of its mean, so that rows have length 1
 };
 
 // Of every row, for the gradient: its mean (0 for RMS norm) and the factor that it is scaled with.

@@ -1,4 +1,4 @@
-// Optimiser steps. Work is cut into pieces of fixed size; the loops inside a piece are compiled for
+// Optimizer steps. Work is cut into pieces of fixed size; the loops inside a piece are compiled for
 // several CPUs, threads take whole pieces.
 #include "rondo/kernels/optimizer.h"
 

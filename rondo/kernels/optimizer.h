@@ -1,4 +1,4 @@
-// Optimiser steps in one pass over plain memory, several tensors at a time; sums of squares in
+// Optimizer steps in one pass over plain memory, several tensors at a time; sums of squares in
 // double. Sums are cut into the same pieces whatever the number of threads, so they never depend on
 // it. No torch here.
 #pragma once

@@ -40,7 +40,7 @@ void for_each_place(const PackedMatrix& m, const Put& put) {
   }
 }
 
-// Two neighbours of a row side by side.
+// Two neighbors of a row side by side.
 void pack_bf16(const float* w, const PackedMatrix& m, Bf16* to) {
   for (int64_t o = 0; o < m.out; ++o) {
     Bf16* panel = to + o / kPanel * m.columns() * kPanel + o % kPanel * 2;

@@ -70,7 +70,7 @@ void norm_one(const float* x, const float* weight, const float* bias, float epsi
 void sum_one(const float* x, float a, const float* y, float b, int64_t width, float* to);
 
 // x / √(Σx² + ε), in place.
-void normalise_one(float* x, int64_t width, float epsilon);
+void normalize_one(float* x, int64_t width, float epsilon);
 
 // x = max(x, 0), or x · Φ(x), in place.
 void relu_one(float* x, int64_t count);

@@ -70,7 +70,7 @@ void sum_one_of(const float* x, float a, const float* y, float b, int64_t width,
   for (int64_t i = 0; i < width; ++i) to[i] = a * x[i] + b * y[i];
 }
 
-void normalise_one_of(float* x, int64_t width, float epsilon) {
+void normalize_one_of(float* x, int64_t width, float epsilon) {
   const float factor = 1.0F / std::sqrt(squares_of(x, width, 0.0F) + epsilon);
   for (int64_t i = 0; i < width; ++i) x[i] *= factor;
 }
@@ -92,7 +92,7 @@ namespace rondo::kernels {
 HWY_EXPORT(matvec_of);
 HWY_EXPORT(norm_one_of);
 HWY_EXPORT(sum_one_of);
-HWY_EXPORT(normalise_one_of);
+HWY_EXPORT(normalize_one_of);
 HWY_EXPORT(gelu_one_of);
 
 void matvec(const PackedMatrix& w, const float* x, int64_t first, int64_t last, float* y) {
@@ -108,8 +108,8 @@ void sum_one(const float* x, float a, const float* y, float b, int64_t width, fl
   HWY_DYNAMIC_DISPATCH(sum_one_of)(x, a, y, b, width, to);
 }
 
-void normalise_one(float* x, int64_t width, float epsilon) {
-  HWY_DYNAMIC_DISPATCH(normalise_one_of)(x, width, epsilon);
+void normalize_one(float* x, int64_t width, float epsilon) {
+  HWY_DYNAMIC_DISPATCH(normalize_one_of)(x, width, epsilon);
 }
 
 void relu_one(float* x, int64_t count) {

@@ -38,7 +38,7 @@ struct Fp32Reader {
   }
 };
 
-// Two neighbours in bf16 that share 32 bits, the first in the lower half.
+// Two neighbors in bf16 that share 32 bits, the first in the lower half.
 HWY_INLINE void read_pairs(const Bf16* at, Floats* w) {
   const Lane d;
   const hn::RebindToUnsigned<Lane> bits;

@@ -40,7 +40,7 @@ void parallel_ranges(int64_t count, bool worth, const Work& work) {
   if (count > 0) work(int64_t{0}, count);
 }
 
-// work(i) for every i < count, neighbours by one thread.
+// work(i) for every i < count, neighbors by one thread.
 template <class Work>
 void parallel_for(int64_t count, bool worth, const Work& work) {
   parallel_ranges(count, worth, [&](int64_t first, int64_t last) {

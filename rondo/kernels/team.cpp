@@ -61,10 +61,10 @@ void Team::run(int members, const std::function<void(int)>& work) {
     wake_.notify_all();
   }
   work(0);
-  meet();  // nobody may still read `work` when it is gone
+  barrier();  // nobody may still read `work` when it is gone
 }
 
-void Team::meet() {
+void Team::barrier() {
   const int members = members_;
   if (members == 1) return;
   const uint64_t now = meeting_.load(std::memory_order_relaxed);
@@ -91,7 +91,7 @@ void Team::serve(int member) {
     seen = call_.load();
     if (static_cast<uint64_t>(member) >= (seen & ((1U << kMemberBits) - 1))) continue;
     (*work_)(member);
-    meet();
+    barrier();
   }
 }
 

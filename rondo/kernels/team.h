@@ -29,7 +29,7 @@ class Team {
   // must not throw.
   void run(int members, const std::function<void(int member)>& work);
   // Inside work: waits until every member is here.
-  void meet();
+  void barrier();
 
  private:
   void serve(int member);
@@ -57,8 +57,8 @@ struct Member {
   std::pair<int64_t, int64_t> share(int64_t items) const {
     return {items * index / count, items * (index + 1) / count};
   }
-  void meet() const {
-    if (count > 1) team->meet();
+  void barrier() const {
+    if (count > 1) team->barrier();
   }
 };
 

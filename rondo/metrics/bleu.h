@@ -26,7 +26,7 @@ constexpr size_t kBleuOrder = 4;
 
 struct BleuOptions {
   // 13a: that of mteval-v13a.pl, for Western text. char: every character that is not white space.
-  // none: what stands between white space, for text that is tokenised already.
+  // none: what stands between white space, for text that is tokenized already.
   std::string tokenize = "13a";
   // What stands for p_n where nothing matches.  exp: 1 / (2^k t_n) at the k-th such order.  floor:
   // value / t_n. add-k: value is added to m_n and t_n, n > 1.  none: 0, which makes the score 0.

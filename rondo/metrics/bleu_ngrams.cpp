@@ -18,7 +18,7 @@ size_t table_size(size_t entries) {
   return size;
 }
 
-// Spreads neighbouring keys over all 64 bits (the end of SplitMix64).
+// Spreads neighboring keys over all 64 bits (the end of SplitMix64).
 uint64_t spread(uint64_t key) {
   key = (key ^ key >> 30) * 0xBF58476D1CE4E5B9;
   key = (key ^ key >> 27) * 0x94D049BB133111EB;

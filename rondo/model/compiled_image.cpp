@@ -7,7 +7,7 @@ namespace rondo {
 namespace {
 
 void meet_others(const kernels::Member& member) {
-  if (member.count > 1) member.meet();
+  if (member.count > 1) member.barrier();
 }
 
 }  // namespace

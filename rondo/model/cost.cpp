@@ -57,8 +57,8 @@ class Meter : public Observer {
   void multiply_adds(const std::string& name, double count) override {
     parts_[part_of(name)].multiply_adds += count;
   }
-  void normalised(const std::string& name, double elements) override {
-    parts_[part_of(name)].normalised += elements;
+  void normalized(const std::string& name, double elements) override {
+    parts_[part_of(name)].normalized += elements;
   }
   void gelu(const std::string& name, double elements) override {
     parts_[part_of(name)].gelu += elements;
@@ -75,7 +75,7 @@ class Meter : public Observer {
   std::map<std::string, CostPart>& parts_;
 };
 
-// How often the levels of a plan play each entry of each bank; one pass over the levels.
+// How often the levels of a plan use each entry of each bank; one pass over the levels.
 class TimesPlayed {
  public:
   explicit TimesPlayed(const DepthPlan& plan) {
@@ -139,7 +139,7 @@ double Work::by(CountRule rule) const {
 
 Work& Work::operator+=(const Work& other) {
   multiply_adds += other.multiply_adds;
-  normalised += other.normalised;
+  normalized += other.normalized;
   gelu += other.gelu;
   elementwise += other.elementwise;
   forming += other.forming;

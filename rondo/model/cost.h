@@ -16,16 +16,16 @@ enum class CountRule { macs, norms, authors };
 // One of "macs", "norms", "authors".
 CountRule count_rule(const std::string& name);
 
-// Of one example; everything counts every time it is played.
+// Of one example; everything counts every time it is applied.
 struct Work {
   double multiply_adds = 0;
-  double normalised = 0;   // elements that pass through a norm
+  double normalized = 0;   // elements that pass through a norm
   double gelu = 0;         // elements that pass through a GELU
   double elementwise = 0;  // elements added to others, or scaled as scores
   double forming = 0;      // what forming the signals' matrices costs more than thin products do
 
-  // SReT's rule: five operations per normalised element on top.
-  double with_norms() const { return multiply_adds + 5.0 * normalised; }
+  // SReT's rule: five operations per normalized element on top.
+  double with_norms() const { return multiply_adds + 5.0 * normalized; }
   double by(CountRule rule) const;
   Work& operator+=(const Work& other);
 };
@@ -33,14 +33,14 @@ struct Work {
 struct CostPart : Work {
   std::string name;        // "encoder.feed_forward", "head", ...
   int64_t parameters = 0;  // each weight once
-  int64_t shared = 0;      // of them, in weights that several levels play
+  int64_t shared = 0;      // of them, in weights that several levels use
 };
 
 struct Cost : Work {
   int64_t parameters = 0;
   int64_t without_embeddings = 0;  // nor head
-  int64_t shared = 0;              // in weights that several levels play
-  int64_t per_level = 0;           // in weights that one level plays
+  int64_t shared = 0;              // in weights that several levels use
+  int64_t per_level = 0;           // in weights that one level uses
   std::vector<CostPart> parts;
 };
 

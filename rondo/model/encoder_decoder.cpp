@@ -15,7 +15,7 @@ bool fairseq(const EncoderDecoderConfig& c) { return c.style == "fairseq"; }
 
 nn::AttentionShape translation_attention(const EncoderDecoderConfig& c) {
   const int64_t d = c.width;
-  nn::AttentionShape shape = {d, c.heads, d / c.heads, false, nn::torch_laws(d), nn::torch_laws(d)};
+  nn::AttentionShape shape = {d, c.heads, d / c.heads, false, nn::torch_init(d), nn::torch_init(d)};
   if (fairseq(c)) {
     shape.bias = true;
     shape.input = {nn::xavier_uniform(d, d, 1.0 / std::sqrt(2.0)), nn::constant(0.0)};
@@ -36,8 +36,8 @@ StackOptions translation_stack_options(const EncoderDecoderConfig& c, const Dept
   o.feed_forward.activation = fairseq(c) ? nn::Activation::relu : nn::Activation::gelu;
   o.feed_forward.hidden_dropout = fairseq(c) ? 0.0 : c.dropout;
   o.feed_forward_up = fairseq(c)
-                          ? nn::LinearLaws{nn::xavier_uniform(c.width, c.hidden), nn::constant(0.0)}
-                          : nn::LinearLaws{nn::normal(0.02), nn::constant(0.0)};
+                          ? nn::LinearInit{nn::xavier_uniform(c.width, c.hidden), nn::constant(0.0)}
+                          : nn::LinearInit{nn::normal(0.02), nn::constant(0.0)};
   o.feed_forward_down = o.feed_forward_up;
   o.mixing_dropout = c.dropout;
   o.feed_forward_dropout = c.dropout;
@@ -56,11 +56,11 @@ Tensor not_padding(const Tensor& tokens, int64_t padding) {
 
 EncoderDecoder::EncoderDecoder(const EncoderDecoderConfig& config) : config_(config) {
   const EncoderDecoderConfig& c = config_;
-  nn::Law law =
+  nn::Initializer initializer =
       fairseq(c) ? nn::normal(1.0 / std::sqrt(static_cast<double>(c.width))) : nn::normal(1.0);
-  law.zero_row = c.padding;
-  source_embedding_ = parameter("source_embedding", {c.source_vocabulary, c.width}, law);
-  target_embedding_ = parameter("target_embedding", {c.target_vocabulary, c.width}, law);
+  initializer.zero_row = c.padding;
+  source_embedding_ = parameter("source_embedding", {c.source_vocabulary, c.width}, initializer);
+  target_embedding_ = parameter("target_embedding", {c.target_vocabulary, c.width}, initializer);
   encoder_ = register_module("encoder", make_stack(false));
   decoder_ = register_module("decoder", make_stack(true));
   if (!fairseq(c)) {
@@ -103,14 +103,14 @@ Tensor EncoderDecoder::embed(const Tensor& table, const Tensor& tokens, int64_t 
 
 State EncoderDecoder::encode(const Tensor& source, const Scope& scope) {
   check_tokens(source, "source", config_.source_vocabulary);
-  Call call;
-  call.positions = at::arange(source.size(1), at::kLong).unsqueeze(0);  // [1, S]
-  if (!source.is_meta()) call.visible = not_padding(source, config_.padding);
-  if (call.visible.defined() && call.visible.all().item<bool>()) call.visible = Tensor();
+  ForwardContext context;
+  context.positions = at::arange(source.size(1), at::kLong).unsqueeze(0);  // [1, S]
+  if (!source.is_meta()) context.mask = not_padding(source, config_.padding);
+  if (context.mask.defined() && context.mask.all().item<bool>()) context.mask = Tensor();
   const Tensor x = embed(source_embedding_, source, 0, scope);
   State state;
-  state.set("memory", encoder_->forward(x, call, scope / "encoder"));  // [B, S, D]
-  if (call.visible.defined()) state.set("memory_visible", call.visible);
+  state.set("memory", encoder_->forward(x, context, scope / "encoder"));  // [B, S, D]
+  if (context.mask.defined()) state.set("memory_mask", context.mask);
   state.set("position", at::zeros({source.size(0)}, at::kLong));
   return state;
 }
@@ -124,22 +124,22 @@ Tensor EncoderDecoder::decode_rows(const Tensor& target, State& state, const Sco
           target.size(0));
   const int64_t first = state.get("position").max().item<int64_t>();
   const int64_t count = target.size(1);
-  Call call;
-  call.state = &state;
-  call.memory = state.get("memory");
-  call.memory_visible = state.get("memory_visible");
-  call.positions = at::arange(first, first + count, at::kLong).unsqueeze(0);  // [1, T]
+  ForwardContext context;
+  context.state = &state;
+  context.memory = state.get("memory");
+  context.memory_mask = state.get("memory_mask");
+  context.positions = at::arange(first, first + count, at::kLong).unsqueeze(0);  // [1, T]
   if (!target.is_meta()) {
     const Tensor mine = not_padding(target, config_.padding);
-    Tensor before = state.get("target_visible");  // undefined: no padding so far
+    Tensor before = state.get("target_mask");  // undefined: no padding so far
     if (before.defined() || !mine.all().item<bool>()) {
       if (!before.defined()) before = at::ones({target.size(0), 1, 1, first}, at::kBool);
-      call.visible = at::cat({before, mine}, 3);  // [B, 1, 1, T all]
-      state.set("target_visible", call.visible);
+      context.mask = at::cat({before, mine}, 3);  // [B, 1, 1, T all]
+      state.set("target_mask", context.mask);
     }
   }
   const Tensor x = embed(target_embedding_, target, first, scope);
-  const Tensor y = decoder_->forward(x, call, scope / "decoder");  // [B, T, D]
+  const Tensor y = decoder_->forward(x, context, scope / "decoder");  // [B, T, D]
   state.set("position", state.get("position") + count);
   scope.record("output", y);
   return y;

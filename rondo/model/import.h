@@ -56,7 +56,7 @@ class NameParts {
   std::vector<std::string> parts_;
 };
 
-// The first level of `plan` that plays norm `norm`, and as which sub-layer's.
+// The first level of `plan` that uses norm `norm`, and as which sub-layer's.
 struct NormOwner {
   enum class Role { mixing, cross, feed_forward };
   int64_t level = kNone;

@@ -50,8 +50,8 @@ StackOptions stack_options(const LanguageModelConfig& c) {
   o.feed_forward.hidden = c.hidden;
   o.feed_forward.bias = false;
   o.feed_forward.activation = nn::Activation::relu;
-  o.feed_forward_up = nn::fan_in_laws(c.width);
-  o.feed_forward_down = nn::fan_in_laws(c.hidden);
+  o.feed_forward_up = nn::fan_in_init(c.width);
+  o.feed_forward_down = nn::fan_in_init(c.hidden);
   o.feed_forward_dropout = c.dropout;
   o.inner = c.heads * c.head_width;
   o.ring = c.depth.ring;
@@ -72,7 +72,7 @@ LanguageModel::LanguageModel(const LanguageModelConfig& config)
 }
 
 std::shared_ptr<TokenMixing> LanguageModel::make_mixing(int64_t index) const {
-  int64_t level = 0;  // the first that plays this mixing; recurrent ones are played once
+  int64_t level = 0;  // the first that uses this mixing; recurrent ones are applied once
   while (plan_.levels[static_cast<size_t>(level)].mixing != index) ++level;
   return time_mixings().find(config_.time.kind).make(config_, level);
 }
@@ -92,7 +92,7 @@ Tensor LanguageModel::begin(State& state, int64_t rows) const {
   return state.get("position").unsqueeze(1);  // [B, 1]
 }
 
-int64_t LanguageModel::behind(const Tensor& position) const {
+int64_t LanguageModel::tokens_seen(const Tensor& position) const {
   const int64_t first = position.min().item<int64_t>();
   const int64_t block = stack_->block();
   if (block > 0 && position.sub(first).remainder(block).any().item<bool>()) {
@@ -108,21 +108,21 @@ int64_t LanguageModel::behind(const Tensor& position) const {
 
 // Feedback: the whole stack block by block, every level reading the states of level `source` as
 // they were at the block's start.
-Tensor LanguageModel::forward_by_blocks(const Tensor& x, int64_t source, Call& call,
+Tensor LanguageModel::forward_by_blocks(const Tensor& x, int64_t source, ForwardContext& context,
                                         const Scope& scope) {
-  const Tensor positions = call.positions;
-  const Shape counts = tokens_by_block(call.behind, stack_->block(), x.size(1));
+  const Tensor positions = context.positions;
+  const Shape counts = tokens_by_block(context.tokens_seen, stack_->block(), x.size(1));
   int64_t done = 0;
   std::vector<Tensor> outputs;
   for (const Tensor& block : x.split_with_sizes(counts, 1)) {
     const int64_t count = block.size(1);
     const StateKeys states = stack_->mixing_of(source).read_states(
-        source, x.size(0), call, scope / "level" / source / "mixing");
-    call.state_keys = states.keys;
-    call.state_values = states.values;
-    call.positions = positions.narrow(1, done, count);
-    outputs.push_back(stack_->forward(block, call, scope));
-    call.behind += count;
+        source, x.size(0), context, scope / "level" / source / "mixing");
+    context.state_keys = states.keys;
+    context.state_values = states.values;
+    context.positions = positions.narrow(1, done, count);
+    outputs.push_back(stack_->forward(block, context, scope));
+    context.tokens_seen += count;
     done += count;
   }
   return at::cat(outputs, 1);
@@ -133,16 +133,16 @@ Tensor LanguageModel::read_tokens(const Tensor& tokens, State& state, const Scop
   check_tokens(tokens, "tokens", config_.vocabulary);
   const int64_t count = tokens.size(1);
   const Tensor position = begin(state, tokens.size(0));
-  Call call;
-  call.state = &state;
-  call.zero_states = zero_states;
-  call.positions = position + at::arange(count, at::kLong);  // [B, N]
-  call.behind = behind(position);
+  ForwardContext context;
+  context.state = &state;
+  context.zero_states = zero_states;
+  context.positions = position + at::arange(count, at::kLong);  // [B, N]
+  context.tokens_seen = tokens_seen(position);
 
   const Tensor x = nn::embed(embedding_, tokens);  // [B, N, D]
   const int64_t source = stack_->feedback_level();
-  const Tensor y = source != kNone ? forward_by_blocks(x, source, call, scope / "stack")
-                                   : stack_->forward(x, call, scope / "stack");
+  const Tensor y = source != kNone ? forward_by_blocks(x, source, context, scope / "stack")
+                                   : stack_->forward(x, context, scope / "stack");
   state.set("position", (position + count).squeeze(1));
   state = state.detach();
   return y;

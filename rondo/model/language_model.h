@@ -52,8 +52,9 @@ class LanguageModel : public Network {
   std::shared_ptr<TokenMixing> make_mixing(int64_t index) const;
   // What a state holds whose rows are where `state` says; refuses positions that cannot be.
   StateLayout state_layout(const State& state, int64_t rows, const std::string& source) const;
-  Tensor forward_by_blocks(const Tensor& x, int64_t source, Call& call, const Scope& scope);
-  int64_t behind(const Tensor& position) const;
+  Tensor forward_by_blocks(const Tensor& x, int64_t source, ForwardContext& context,
+                           const Scope& scope);
+  int64_t tokens_seen(const Tensor& position) const;
   // tokens [B, N] → the stream after all levels [B, N, D].
   Tensor read_tokens(const Tensor& tokens, State& state, const Scope& scope, bool zero_states);
   // What the head reads, the head, and its logits.

@@ -31,7 +31,7 @@ class Network : public nn::Module {
 
   // The stacks of levels, by the names of their modules.
   virtual std::map<std::string, Stack*> stacks() const = 0;
-  // Training: how many batches one optimiser step reads, for parts that average over batches.
+  // Training: how many batches one optimizer step reads, for parts that average over batches.
   virtual void batches_per_step(int64_t /*batches*/) {}
 };
 

@@ -22,14 +22,14 @@ std::shared_ptr<Stack> make_stage(const PyramidConfig& c, int64_t stage, DepthPl
   o.feed_forward.width = width;
   o.feed_forward.hidden = static_cast<int64_t>(static_cast<double>(width) * c.hidden_ratio);
   o.feed_forward.hidden_dropout = c.dropout;
-  o.feed_forward_up = nn::torch_laws(width);
-  o.feed_forward_down = nn::torch_laws(o.feed_forward.hidden);
+  o.feed_forward_up = nn::torch_init(width);
+  o.feed_forward_down = nn::torch_init(o.feed_forward.hidden);
   o.mixing_dropout = c.dropout;
   o.feed_forward_dropout = c.dropout;
   o.recursive = c.depth.recursive;
   SelfAttentionOptions attention;
   attention.shape = {
-      width, heads, width / heads, /*bias=*/true, nn::torch_laws(width), nn::torch_laws(width)};
+      width, heads, width / heads, /*bias=*/true, nn::torch_init(width), nn::torch_init(width)};
   attention.permutation = c.depth.recursive.permutation;
   return std::make_shared<Stack>(
       o, std::move(plan), [&](int64_t) { return std::make_shared<SelfAttention>(attention); });
@@ -125,15 +125,15 @@ std::map<std::string, Stack*> Pyramid::stacks() const {
   return stacks;
 }
 
-Pyramid::Features Pyramid::run_stage(int64_t stage, const Features& in, bool shallow, Call& call,
-                                     const Scope& scope) {
+Pyramid::Features Pyramid::run_stage(int64_t stage, const Features& in, bool shallow,
+                                     ForwardContext& context, const Scope& scope) {
   const Shape map = in.map.sizes().vec();
   Tensor x = in.map.flatten(2).transpose(1, 2);  // [B, h·w, C]
   if (in.class_token.defined()) x = at::cat({in.class_token, x}, 1);
   Stack& stack = (*stages_)[stage];
   const Scope here = scope / "stage" / stage;
-  x = shallow ? stack.forward_plan(first_loops(stack.plan()), x, call, here)
-              : stack.forward(x, call, here);
+  x = shallow ? stack.forward_plan(first_loops(stack.plan()), x, context, here)
+              : stack.forward(x, context, here);
   Features out;
   if (in.class_token.defined()) {
     out.class_token = x.narrow(1, 0, 1);
@@ -155,12 +155,12 @@ Pyramid::Features Pyramid::pool(int64_t stage, const Features& in, const Scope& 
   return out;
 }
 
-Tensor Pyramid::run(const Tensor& stem, bool shallow, Call& call, const Scope& scope) {
+Tensor Pyramid::run(const Tensor& stem, bool shallow, ForwardContext& context, const Scope& scope) {
   Features f;
   f.map = stem;
   if (class_token_.defined()) f.class_token = class_token_.expand({stem.size(0), -1, -1});
   for (int64_t s = 0; s < config_.stages(); ++s) {
-    f = run_stage(s, f, shallow, call, scope);
+    f = run_stage(s, f, shallow, context, scope);
     if (s + 1 < config_.stages()) f = pool(s, f, scope);
   }
   Tensor pooled;  // [B, C]
@@ -181,11 +181,11 @@ NamedTensors Pyramid::forward(const NamedTensors& inputs, State& /*state*/, cons
   (scope / "positions").elementwise(x);
   x = nn::dropout(x + positions_, config_.dropout, is_training());
   Permutations permutations = image_permutations(inputs, config_.depth.recursive, is_training());
-  Call call;
-  call.permutations = &permutations;
-  NamedTensors outputs = {{"logits", run(x, false, call, scope)}};
+  ForwardContext context;
+  context.permutations = &permutations;
+  NamedTensors outputs = {{"logits", run(x, false, context, scope)}};
   if (config_.mixed_depth && is_training()) {
-    outputs["logits_shallow"] = run(x, true, call, scope / "shallow");
+    outputs["logits_shallow"] = run(x, true, context, scope / "shallow");
   }
   return outputs;
 }

@@ -42,10 +42,10 @@ class Pyramid : public Network {
     Tensor map;  // [B, C, h, w]
     Tensor class_token;
   };
-  Features run_stage(int64_t stage, const Features& in, bool shallow, Call& call,
+  Features run_stage(int64_t stage, const Features& in, bool shallow, ForwardContext& context,
                      const Scope& scope);
   Features pool(int64_t stage, const Features& in, const Scope& scope);
-  Tensor run(const Tensor& stem, bool shallow, Call& call, const Scope& scope);
+  Tensor run(const Tensor& stem, bool shallow, ForwardContext& context, const Scope& scope);
 
   PyramidConfig config_;
   std::shared_ptr<PyramidStem> stem_;

@@ -10,12 +10,12 @@ constexpr double kFinalEpsilon = 1e-6;
 
 bool deit_init(const VisionConfig& c) { return c.init == "deit"; }
 
-nn::LinearLaws attention_laws(const VisionConfig& c) {
-  return deit_init(c) ? nn::LinearLaws{nn::normal(0.02), nn::constant(0.0)}
-                      : nn::torch_laws(c.width);
+nn::LinearInit attention_laws(const VisionConfig& c) {
+  return deit_init(c) ? nn::LinearInit{nn::normal(0.02), nn::constant(0.0)}
+                      : nn::torch_init(c.width);
 }
 
-nn::LinearLaws feed_forward_laws(const VisionConfig& c) {
+nn::LinearInit feed_forward_laws(const VisionConfig& c) {
   if (deit_init(c)) return {nn::normal(0.02), nn::constant(0.0)};
   return {nn::xavier_uniform(c.width, c.hidden), nn::normal(1e-6)};
 }
@@ -80,8 +80,8 @@ Vision::Vision(const VisionConfig& config) : config_(config) {
                                                        [&c](int64_t) { return vision_mixing(c); }));
   norm_ = register_module("norm",
                           std::make_shared<nn::Norm>(nn::NormKind::layer, c.width, kFinalEpsilon));
-  const nn::LinearLaws head_laws =
-      deit ? nn::LinearLaws{nn::normal(0.02), nn::constant(0.0)} : nn::torch_laws(c.width);
+  const nn::LinearInit head_laws =
+      deit ? nn::LinearInit{nn::normal(0.02), nn::constant(0.0)} : nn::torch_init(c.width);
   head_ =
       register_module("head", std::make_shared<nn::Linear>(c.width, c.classes, true, head_laws));
 }
@@ -110,12 +110,14 @@ NamedTensors Vision::forward(const NamedTensors& inputs, State& /*state*/, const
   const Tensor x = embed_patches(require_images(inputs, config_.image), scope);
   scope.record("embedded", x);
   Permutations permutations = image_permutations(inputs, config_.depth.recursive, is_training());
-  Call call;
-  call.permutations = &permutations;
-  call.positions = at::arange(x.size(1), at::kLong).unsqueeze(0);  // [1, T]
-  NamedTensors outputs = {{"logits", classify(stack_->forward(x, call, scope / "stack"), scope)}};
+  ForwardContext context;
+  context.permutations = &permutations;
+  context.positions = at::arange(x.size(1), at::kLong).unsqueeze(0);  // [1, T]
+  NamedTensors outputs = {
+      {"logits", classify(stack_->forward(x, context, scope / "stack"), scope)}};
   if (config_.mixed_depth && is_training()) {
-    const Tensor y = stack_->forward_plan(first_loops(stack_->plan()), x, call, scope / "shallow");
+    const Tensor y =
+        stack_->forward_plan(first_loops(stack_->plan()), x, context, scope / "shallow");
     outputs["logits_shallow"] = classify(y, scope / "shallow");
   }
   return outputs;

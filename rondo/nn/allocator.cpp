@@ -92,7 +92,7 @@ struct CachingMemory::Block {
   size_t touched = 0;     // of a free block: so many bytes from its start may hold pages
   uint64_t freed_at = 0;  // of a free block: the clock when it came back
   bool free = true;
-  Block* before = nullptr;  // neighbours in the region
+  Block* before = nullptr;  // neighbors in the region
   Block* after = nullptr;
 };
 
@@ -242,7 +242,7 @@ void CachingMemory::split(Block* block, size_t size) {
   list_free(rest.release());
 }
 
-// Two free neighbours, neither listed, become one: `left`.
+// Two free neighbors, neither listed, become one: `left`.
 void CachingMemory::join(Block* left, Block* right) {
   if (right->touched > 0) left->touched = left->size + right->touched;
   left->size += right->size;

@@ -22,7 +22,7 @@ struct MemoryUse {
 // Blocks of memory, 64-byte aligned. Up to 64 KiB they come from malloc and are kept in lists by
 // size; eight sizes to a doubling, so at most 12.5 % is wasted (below 512 bytes: whole cache
 // lines). Larger ones are cut from regions of 1 GiB of address space, the smallest first whose
-// pages are still there, and joined with their free neighbours when they come back, so that a step
+// pages are still there, and joined with their free neighbors when they come back, so that a step
 // of other lengths uses the same pages. Free blocks unused for longest give their pages back when
 // the bound is reached. Any thread may call.
 class CachingMemory {

@@ -27,9 +27,9 @@ kernels::Sink sink_of(const Tensor& x) { return {x.data_ptr(), strides_of(x)}; }
 
 // Everything but q, k and v: fp32 and contiguous where the kernels want it.
 struct ScoreRules {
-  Tensor factor;   // [H]
-  Tensor addend;   // [H, Tq, Tk]; may be undefined
-  Tensor visible;  // [B or 1, 1, Tq or 1, Tk]; may be undefined
+  Tensor factor;  // [H]
+  Tensor addend;  // [H, Tq, Tk]; may be undefined
+  Tensor mask;    // [B or 1, 1, Tq or 1, Tk]; may be undefined
   double dropout = 0.0;
   int64_t seed = 0;
 };
@@ -48,10 +48,10 @@ kernels::AttentionProblem problem_of(const Tensor& q, const Tensor& k, const Ten
   p.v = source_of(v);
   p.factor = rules.factor.data_ptr<float>();
   if (rules.addend.defined()) p.bias = rules.addend.data_ptr<float>();
-  if (rules.visible.defined()) {
-    p.visible = reinterpret_cast<const uint8_t*>(rules.visible.data_ptr<bool>());
-    p.visible_batch = rules.visible.size(0) == 1 ? 0 : rules.visible.stride(0);
-    p.visible_row = rules.visible.size(2) == 1 ? 0 : rules.visible.stride(2);
+  if (rules.mask.defined()) {
+    p.mask = reinterpret_cast<const uint8_t*>(rules.mask.data_ptr<bool>());
+    p.mask_batch = rules.mask.size(0) == 1 ? 0 : rules.mask.stride(0);
+    p.mask_row = rules.mask.size(2) == 1 ? 0 : rules.mask.stride(2);
   }
   p.dropout = rules.dropout;
   p.seed = static_cast<uint64_t>(rules.seed);
@@ -78,15 +78,15 @@ class FusedAttention : public torch::autograd::Function<FusedAttention> {
  public:
   static Tensor forward(AutogradContext* context, const Tensor& q, const Tensor& k, const Tensor& v,
                         const Tensor& factor, const c10::optional<Tensor>& addend,
-                        const c10::optional<Tensor>& visible, double dropout, int64_t seed) {
+                        const c10::optional<Tensor>& mask, double dropout, int64_t seed) {
     ScoreRules rules;
     rules.factor = factor;
     rules.addend = addend.value_or(Tensor());
-    rules.visible = visible.value_or(Tensor());
+    rules.mask = mask.value_or(Tensor());
     rules.dropout = dropout;
     rules.seed = seed;
     const auto [out, lse] = forward_fused(q, k, v, rules, /*keep_lse=*/true);
-    context->save_for_backward({q, k, v, factor, rules.addend, rules.visible, out, lse});
+    context->save_for_backward({q, k, v, factor, rules.addend, rules.mask, out, lse});
     context->saved_data["dropout"] = dropout;
     context->saved_data["seed"] = seed;
     context->saved_data["learns factor"] = factor.requires_grad();
@@ -103,7 +103,7 @@ class FusedAttention : public torch::autograd::Function<FusedAttention> {
     ScoreRules rules;
     rules.factor = saved[3];
     rules.addend = saved[4];
-    rules.visible = saved[5];
+    rules.mask = saved[5];
     rules.dropout = context->saved_data["dropout"].toDouble();
     rules.seed = context->saved_data["seed"].toInt();
     const Tensor gradient = with_contiguous_rows(gradients[0]);
@@ -134,8 +134,8 @@ class FusedAttention : public torch::autograd::Function<FusedAttention> {
 };
 
 // As [B or 1, 1, Tq or 1, Tk] with keys next to each other.
-Tensor mask_for_kernels(const Tensor& visible, int64_t keys) {
-  Tensor mask = visible;
+Tensor mask_for_kernels(const Tensor& given, int64_t keys) {
+  Tensor mask = given;
   while (mask.dim() < 4) mask = mask.unsqueeze(0);
   if (mask.size(3) != keys) mask = mask.expand({-1, -1, -1, keys});
   return mask.size(3) == 1 || mask.stride(3) == 1 ? mask : mask.contiguous();
@@ -157,7 +157,7 @@ ScoreRules rules_of(const AttendOptions& options, int64_t heads, int64_t queries
     if (options.bias.defined() && scale.defined()) addend = addend * scale.view({-1, 1, 1});
     rules.addend = addend.expand({heads, queries, keys}).contiguous();
   }
-  if (options.visible.defined()) rules.visible = mask_for_kernels(options.visible, keys);
+  if (options.mask.defined()) rules.mask = mask_for_kernels(options.mask, keys);
   if (training && options.dropout > 0.0) {
     rules.dropout = options.dropout;
     // Drawn as nn::dropout() draws it: both ways must drop the same places.
@@ -178,8 +178,8 @@ bool fused_attention_fits(const Tensor& q, const Tensor& k, const Tensor& v,
   for (const int64_t same : {0, 1, 3}) {
     if (q.size(same) != k.size(same)) return false;
   }
-  const Tensor& visible = options.visible;
-  return !visible.defined() || visible.dim() < 3 || visible.size(-3) == 1;
+  const Tensor& mask = options.mask;
+  return !mask.defined() || mask.dim() < 3 || mask.size(-3) == 1;
 }
 
 Tensor attend_fused(const Tensor& q, const Tensor& k, const Tensor& v, const AttendOptions& options,
@@ -201,7 +201,7 @@ Tensor attend_fused(const Tensor& q, const Tensor& k, const Tensor& v, const Att
     return x.defined() ? c10::optional<Tensor>(x) : c10::nullopt;
   };
   return FusedAttention::apply(queries, keys, values, rules.factor, maybe(rules.addend),
-                               maybe(rules.visible), rules.dropout, rules.seed);
+                               maybe(rules.mask), rules.dropout, rules.seed);
 }
 
 }  // namespace rondo::nn

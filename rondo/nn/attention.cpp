@@ -34,8 +34,8 @@ Tensor score_addend(const AttendOptions& options) {
   if (options.bias.defined() && options.scale.defined()) {
     addend = addend * options.scale.view({-1, 1, 1});
   }
-  if (!options.visible.defined()) return addend;
-  const Tensor hidden = options.visible.logical_not();
+  if (!options.mask.defined()) return addend;
+  const Tensor hidden = options.mask.logical_not();
   if (!addend.defined()) {
     return at::zeros(hidden.sizes(), at::kFloat).masked_fill_(hidden, kHidden);
   }
@@ -43,8 +43,8 @@ Tensor score_addend(const AttendOptions& options) {
 }
 
 // Whether every query has a key to look at. Masks with a batch are taken to have rows that do not.
-bool everyone_sees(const Tensor& visible) {
-  return visible.dim() <= 2 && visible.any(-1).all().item<bool>();
+bool everyone_sees(const Tensor& mask) {
+  return mask.dim() <= 2 && mask.any(-1).all().item<bool>();
 }
 
 // attend() by plain operations: for other types and devices, for whoever wants to see the
@@ -60,8 +60,8 @@ Tensor attend_plainly(const Tensor& q, const Tensor& k, const Tensor& v,
     const Tensor addend = score_addend(options);
     if (addend.defined()) scores = scores + addend;
   }
-  const bool may_be_blind = options.visible.defined() && !everyone_sees(options.visible);
-  const Tensor p = softmax(scores, may_be_blind ? options.visible : Tensor());
+  const bool may_be_blind = options.mask.defined() && !everyone_sees(options.mask);
+  const Tensor p = softmax(scores, may_be_blind ? options.mask : Tensor());
   scope.record("probabilities", p);
   return matmul(nn::dropout(p, options.dropout, training), v, scope / "values");  // [B, H, Tq, d]
 }

@@ -12,8 +12,8 @@ struct AttentionShape {
   int64_t heads = 1;       // H
   int64_t head_width = 0;  // of one head; H · head_width need not equal D
   bool bias = true;
-  LinearLaws input;   // of query, key, value
-  LinearLaws output;  // of the output projection
+  LinearInit input;   // of query, key, value
+  LinearInit output;  // of the output projection
 };
 
 // [B, T, H·d] → [B, H, T, d] and back.
@@ -25,7 +25,7 @@ struct AttendOptions {
   Tensor scale;         // learned scale per head [H], applied after the bias; may be undefined
   Tensor bias;          // added to the scores [H, Tq, Tk]; may be undefined
   Tensor scaled_bias;   // in place of `bias`: bias · scale, by who has it for less
-  Tensor visible;       // bool, broadcastable to [B, H, Tq, Tk]; undefined = everything
+  Tensor mask;          // bool, broadcastable to [B, H, Tq, Tk]; undefined = everything
   double dropout = 0.0;
 };
 
@@ -58,7 +58,7 @@ struct CompiledProjections {
   int64_t head_width = 0;
 };
 
-// The four linear maps of an attention. `u` is what the projections see (usually normalised), `x`
+// The four linear maps of an attention. `u` is what the projections see (usually normalized), `x`
 // the raw stream, which hooks may read too.
 class Projections : public Module {
  public:

@@ -24,7 +24,7 @@ Tensor formed_matrix(const LinearMap& map, at::ScalarType type) {
     return product_of_rows({{left, down.to(type).contiguous()}}, false, {type, Tensor(), weight});
   }
   const Tensor sum = weight.to(at::kFloat, /*non_blocking=*/false, /*copy=*/true);
-  return sum_of_outer_products(up.contiguous(), down.contiguous(), sum).to(type);
+  return weight_gradient(up.contiguous(), down.contiguous(), sum).to(type);
 }
 
 // What rows and weights are multiplied as, and what comes of it.
@@ -120,7 +120,7 @@ class FusedLinears : public torch::autograd::Function<FusedLinears> {
       if (kept[2].defined()) {
         differentiate_formed(dy, in, kept, wanted);
       } else if (Tensor* weight = wanted(0)) {
-        *weight = hand_on_gradient(kept[1], dy, in);
+        *weight = accumulate_gradient(kept[1], dy, in);
       }
       if (Tensor* bias = wanted(1)) {
         *bias = sum_of_rows(as_rows(gradients[i], gradients[i].scalar_type()));
@@ -140,15 +140,15 @@ class FusedLinears : public torch::autograd::Function<FusedLinears> {
   static void differentiate_formed(const Tensor& dy, const Tensor& in, const Tensor* kept,
                                    const Wanted& wanted) {
     const at::ScalarType type = in.scalar_type();
-    const Tensor matrix = sum_of_outer_products(dy, in);  // [N, K]
+    const Tensor matrix = weight_gradient(dy, in);  // [N, K]
     const Tensor factor = matrix.to(type);
     if (Tensor* up = wanted(2)) {
       *up = product_of_rows({{factor, kept[3].to(type).contiguous()}}, true).t();  // [r, N]
     }
     if (Tensor* down = wanted(3)) {
-      *down = sum_of_outer_products(kept[2].t().to(type).contiguous(), factor);  // [r, K]
+      *down = weight_gradient(kept[2].t().to(type).contiguous(), factor);  // [r, K]
     }
-    if (Tensor* weight = wanted(0)) *weight = hand_on_gradient(kept[1], matrix);
+    if (Tensor* weight = wanted(0)) *weight = accumulate_gradient(kept[1], matrix);
   }
 };
 

@@ -33,14 +33,14 @@ kernels::NormStatistics statistics_in(const Tensor& t) {
   return {t.data_ptr<float>(), t.data_ptr<float>() + t.size(1)};
 }
 
-kernels::NormShape norm_shape(const Tensor& x, double epsilon, bool centred, bool summed) {
-  return {row_count(x), x.size(-1), epsilon, centred, summed};
+kernels::NormShape norm_shape(const Tensor& x, double epsilon, bool centered, bool summed) {
+  return {row_count(x), x.size(-1), epsilon, centered, summed};
 }
 
 // y and the rows' statistics.
 std::pair<Tensor, Tensor> run_norm(const Tensor& x, const Tensor& weight, const Tensor& bias,
                                    const FusedNorm& how) {
-  const kernels::NormShape shape = norm_shape(x, how.epsilon, how.centred, how.summed);
+  const kernels::NormShape shape = norm_shape(x, how.epsilon, how.centered, how.summed);
   const Tensor y = at::empty(x.sizes(), how.result);
   const Tensor kept = at::empty({2, shape.rows}, at::kFloat);
   with_numbers(y, [&](auto* out) {
@@ -52,7 +52,7 @@ std::pair<Tensor, Tensor> run_norm(const Tensor& x, const Tensor& weight, const 
 
 void keep_law(AutogradContext* context, const FusedNorm& how, bool biased) {
   context->saved_data["epsilon"] = how.epsilon;
-  context->saved_data["centred"] = how.centred;
+  context->saved_data["centered"] = how.centered;
   context->saved_data["summed"] = how.summed;
   context->saved_data["biased"] = biased;
 }
@@ -72,7 +72,7 @@ NormGradients norm_gradients(AutogradContext* context, const KeptNorm& kept, con
   const Tensor& x = kept.x;
   const auto yes = [&](const char* what) { return context->saved_data[what].toBool(); };
   const kernels::NormShape shape =
-      norm_shape(x, context->saved_data["epsilon"].toDouble(), yes("centred"), yes("summed"));
+      norm_shape(x, context->saved_data["epsilon"].toDouble(), yes("centered"), yes("summed"));
   const Tensor dx = at::empty_like(x);
   const Tensor dw = at::empty_like(kept.weight);
   const Tensor db = yes("biased") ? at::empty_like(kept.weight) : Tensor();
@@ -185,7 +185,7 @@ class WeightedSumFunction : public torch::autograd::Function<WeightedSumFunction
 // Sum and norm, and the rows' statistics.
 std::pair<NormedSum, Tensor> run_norm_of_sum(const WeightedSum& in, const Tensor& weight,
                                              const Tensor& bias, const FusedNorm& how) {
-  const kernels::NormShape shape = norm_shape(in.x, how.epsilon, how.centred, how.summed);
+  const kernels::NormShape shape = norm_shape(in.x, how.epsilon, how.centered, how.summed);
   const NormedSum out = {at::empty_like(in.x), at::empty(in.x.sizes(), how.result)};
   const Tensor kept = at::empty({2, shape.rows}, at::kFloat);
   with_numbers(out.norm, [&](auto* y) {

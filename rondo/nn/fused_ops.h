@@ -11,7 +11,7 @@ bool kernels_take(const Tensor& x);
 
 struct FusedNorm {
   double epsilon = 0.0;
-  bool centred = true;  // layer norm; else RMS norm
+  bool centered = true;  // layer norm; else RMS norm
   at::ScalarType result = at::kFloat;
   bool summed = false;  // RMS norm by the sum of squares instead of their mean
 };

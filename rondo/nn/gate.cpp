@@ -5,17 +5,17 @@
 
 namespace rondo::nn {
 
-Gate::Gate(GateKind kind, int64_t width, int64_t hidden, Law forget) {
+Gate::Gate(GateKind kind, int64_t width, int64_t hidden, Initializer forget) {
   if (kind == GateKind::fixed) {
     bias_ = parameter("bias", {width}, forget);
     return;
   }
-  const Law weight = truncated_normal(std::sqrt(0.1 / static_cast<double>(hidden)));
-  const Law input = forget.kind == Law::Kind::constant ? constant(0.0) : forget;
+  const Initializer weight = truncated_normal(std::sqrt(0.1 / static_cast<double>(hidden)));
+  const Initializer input = forget.kind == Initializer::Kind::constant ? constant(0.0) : forget;
   input_ = register_module(
-      "input", std::make_shared<Linear>(hidden, width, true, LinearLaws{weight, input}));
+      "input", std::make_shared<Linear>(hidden, width, true, LinearInit{weight, input}));
   forget_ = register_module(
-      "forget", std::make_shared<Linear>(hidden, width, true, LinearLaws{weight, forget}));
+      "forget", std::make_shared<Linear>(hidden, width, true, LinearInit{weight, forget}));
 }
 
 Tensor Gate::forward(const Tensor& c, const Tensor& z, const Tensor& h, const Scope& scope) const {

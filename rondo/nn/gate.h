@@ -11,9 +11,9 @@ enum class GateKind { fixed, lstm };
 // lstm:  c·σ(W_f h + b_f + 1) + z·σ(W_i h + b_i - 1), h being what the map that makes z reads.
 class Gate : public Module {
  public:
-  // `forget`: law of the bias that makes c be kept; an lstm gate's other bias starts with the same
-  // law, or at 0 where that is a constant.
-  Gate(GateKind kind, int64_t width, int64_t hidden, Law forget = normal(0.1));
+  // `forget`: initializer of the bias that makes c be kept; an lstm gate's other bias starts with
+  // the same initializer, or at 0 where that is a constant.
+  Gate(GateKind kind, int64_t width, int64_t hidden, Initializer forget = normal(0.1));
   Tensor forward(const Tensor& c, const Tensor& z, const Tensor& h, const Scope& scope) const;
 
  private:

@@ -1,4 +1,4 @@
-// Gradients of weights added straight to where they belong. A weight that is played at many levels
+// Gradients of weights added straight to where they belong. A weight that is applied at many levels
 // then has one buffer, instead of one more for every use and a pass to add it.
 #pragma once
 

@@ -8,9 +8,9 @@
 
 #include "rondo/kernels/cross_entropy.h"
 #include "rondo/kernels/gemm.h"
-#include "rondo/kernels/outer_products.h"
-#include "rondo/kernels/row_products.h"
+#include "rondo/kernels/matmul.h"
 #include "rondo/kernels/thresholds.h"
+#include "rondo/kernels/weight_gradient.h"
 #include "rondo/nn/loss.h"
 #include "rondo/nn/ops.h"
 #include "rondo/nn/products.h"
@@ -108,17 +108,17 @@ class HeadPass {
     to.exact = logits.data_ptr<float>();
     if (in_.bias.defined()) to.bias = in_.bias.data_ptr<float>();
     to.scale = static_cast<float>(in_.scale);
-    kernels::row_products({{bf16_numbers(x), &*forwards_}}, count, to,
-                          [&](int64_t from, int64_t end) { judge(first, from, end); });
+    kernels::matmul({{bf16_numbers(x), &*forwards_}}, count, to,
+                    [&](int64_t from, int64_t end) { judge(first, from, end); });
   }
 
   // Losses of rows [from, end) of the piece that begins at `first`, and what the loss wants of
   // their logits.
   void judge(int64_t first, int64_t from, int64_t end) {
     const int64_t classes = in_.weight.size(0);
-    const kernels::LabelledRows rows = {logits_.data_ptr<float>() + from * classes,
-                                        in_.labels.data_ptr<int64_t>() + first + from, end - from,
-                                        classes, in_.smoothing};
+    const kernels::LabeledRows rows = {logits_.data_ptr<float>() + from * classes,
+                                       in_.labels.data_ptr<int64_t>() + first + from, end - from,
+                                       classes, in_.smoothing};
     const kernels::SoftmaxRows softmax = {sums_.data() + from, sums_.data() + piece_ + from};
     kernels::cross_entropy(rows, softmax, losses_.data() + from);
     if (!changes_.defined()) return;
@@ -137,19 +137,19 @@ class HeadPass {
       kernels::RowResults to;
       to.exact = to_.x.data_ptr<float>() + first * in_.weight.size(1);
       to.scale = static_cast<float>(in_.scale);
-      kernels::row_products({{bf16_numbers(changes), &*backwards_}}, count, to);
+      kernels::matmul({{bf16_numbers(changes), &*backwards_}}, count, to);
     } else if (to_.x.defined()) {
       multiply(changes, in_.weight, false, in_.scale, 0.0, to_.x.narrow(0, first, count));
     }
     if (to_.weight.defined()) {
-      add_outer_products(changes, in_.x.narrow(0, first, count), first > 0);
+      add_weight_gradient(changes, in_.x.narrow(0, first, count), first > 0);
     }
     if (to_.bias.defined()) Tensor(to_.bias).add_(changes.sum(0, /*keepdim=*/false, at::kFloat));
   }
 
   // To the weight's gradient, of which nothing is there yet unless `add`.
-  void add_outer_products(const Tensor& changes, const Tensor& x, bool add) {
-    kernels::OuterProducts p;
+  void add_weight_gradient(const Tensor& changes, const Tensor& x, bool add) {
+    kernels::WeightGradientShape p;
     p.rows = changes.size(0);
     p.n = changes.size(1);
     p.k = x.size(1);
@@ -157,9 +157,9 @@ class HeadPass {
     p.add = add;
     float* const to = to_.weight.data_ptr<float>();
     if (x.scalar_type() == at::kBFloat16) {
-      kernels::outer_products(p, bf16_numbers(changes), bf16_numbers(x), to);
+      kernels::weight_gradient(p, bf16_numbers(changes), bf16_numbers(x), to);
     } else {
-      kernels::outer_products(p, changes.data_ptr<float>(), x.data_ptr<float>(), to);
+      kernels::weight_gradient(p, changes.data_ptr<float>(), x.data_ptr<float>(), to);
     }
   }
 

@@ -13,15 +13,15 @@ constexpr double kBatchEpsilon = 1e-5;
 
 }  // namespace
 
-LinearLaws torch_laws(int64_t fan_in) { return {torch_default(fan_in), torch_default(fan_in)}; }
+LinearInit torch_init(int64_t fan_in) { return {torch_default(fan_in), torch_default(fan_in)}; }
 
-LinearLaws fan_in_laws(int64_t fan_in) {
+LinearInit fan_in_init(int64_t fan_in) {
   return {truncated_normal(std::sqrt(1.0 / static_cast<double>(fan_in))), constant(0.0)};
 }
 
-Linear::Linear(int64_t in, int64_t out, bool bias, LinearLaws laws) {
-  weight_ = parameter("weight", {out, in}, laws.weight);
-  if (bias) bias_ = parameter("bias", {out}, laws.bias);
+Linear::Linear(int64_t in, int64_t out, bool bias, LinearInit initializers) {
+  weight_ = parameter("weight", {out, in}, initializers.weight);
+  if (bias) bias_ = parameter("bias", {out}, initializers.bias);
 }
 
 Tensor Linear::forward(const Tensor& x, const Scope& scope, Result result) const {
@@ -78,7 +78,7 @@ BatchNorm2d::BatchNorm2d(int64_t channels) {
 }
 
 Tensor BatchNorm2d::forward(const Tensor& x, const Scope& scope) {
-  scope.normalised(static_cast<double>(x.numel()));
+  scope.normalized(static_cast<double>(x.numel()));
   if (x.is_meta()) return x;
   if (is_training()) num_batches_tracked_.add_(1);
   return at::batch_norm(as_wanted(Operation::norm, x), weight_, bias_, running_mean_, running_var_,
@@ -159,7 +159,7 @@ LinearMap LowRank::added_to(LinearMap map) const {
   return map;
 }
 
-FeedForward::FeedForward(const FeedForwardShape& shape, LinearLaws up, LinearLaws down)
+FeedForward::FeedForward(const FeedForwardShape& shape, LinearInit up, LinearInit down)
     : shape_(shape) {
   up_ = register_module("up", std::make_shared<Linear>(shape.width, shape.hidden, shape.bias, up));
   down_ = register_module("down",

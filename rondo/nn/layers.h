@@ -8,14 +8,14 @@
 
 namespace rondo::nn {
 
-// The laws of a linear layer's weight and bias.
-struct LinearLaws {
-  Law weight;
-  Law bias;
+// Initializers of a linear layer's weight and bias.
+struct LinearInit {
+  Initializer weight;
+  Initializer bias;
 };
-LinearLaws torch_laws(int64_t fan_in);
+LinearInit torch_init(int64_t fan_in);
 // Truncated normal of deviation √(1 / fan_in), bias 0.
-LinearLaws fan_in_laws(int64_t fan_in);
+LinearInit fan_in_init(int64_t fan_in);
 
 // How weights of linear maps are kept for inference, packed for our kernels once and for all.
 // Activations stay fp32, whatever the CPU multiplies best: with int8 alone they are rounded too.
@@ -24,8 +24,8 @@ enum class WeightFormat { fp32, bf16, int8 };
 // y = x Wᵀ + b. Parameters: weight [out, in], bias [out] (if any).
 class Linear : public Module {
  public:
-  Linear(int64_t in, int64_t out, bool bias, LinearLaws laws);
-  Linear(int64_t in, int64_t out, bool bias) : Linear(in, out, bias, torch_laws(in)) {}
+  Linear(int64_t in, int64_t out, bool bias, LinearInit initializers);
+  Linear(int64_t in, int64_t out, bool bias) : Linear(in, out, bias, torch_init(in)) {}
   // Of tensors there are already; `bias` may be undefined.
   Linear(const Tensor& weight, const Tensor& bias) : weight_(weight), bias_(bias) {}
   Tensor forward(const Tensor& x, const Scope& scope, Result result = Result::stream) const;
@@ -68,8 +68,8 @@ class Conv2d : public Module {
 class BatchNorm2d : public Module {
  public:
   explicit BatchNorm2d(int64_t channels);
-  // Training mode normalises by the batch and moves the running averages by 0.1, or by so much
-  // less that all batches of one optimiser step together move them by that.
+  // Training mode normalizes by the batch and moves the running averages by 0.1, or by so much
+  // less that all batches of one optimizer step together move them by that.
   Tensor forward(const Tensor& x, const Scope& scope);
   void batches_per_step(int64_t batches);
   // In evaluation mode it is x · scale + shift, both [channels].
@@ -86,7 +86,7 @@ class BatchNorm2d : public Module {
 
 enum class NormKind { layer, rms };
 
-// Normalises the last dimension. Layer: weight and bias; rms: weight only, no mean removed.
+// Normalizes the last dimension. Layer: weight and bias; rms: weight only, no mean removed.
 class Norm : public Module {
  public:
   Norm(NormKind kind, int64_t width, double epsilon);
@@ -136,7 +136,7 @@ struct FeedForwardShape {
 // W2 · drop(act(W1 · u + inner)), where `inner` (may be undefined) joins before the activation.
 class FeedForward : public Module {
  public:
-  FeedForward(const FeedForwardShape& shape, LinearLaws up, LinearLaws down);
+  FeedForward(const FeedForwardShape& shape, LinearInit up, LinearInit down);
   Tensor forward(const Tensor& u, const Tensor& inner, const Scope& scope) const;
 
   CompiledFeedForward compile(WeightPacker& packer) const;

@@ -34,22 +34,22 @@ void draw_truncated(Tensor& value, double deviation, const at::Generator& genera
   value.mul_(std::sqrt(2.0) * deviation / kCutNormalDeviation);
 }
 
-void draw(Tensor& value, const Law& law, const at::Generator& generator) {
-  switch (law.kind) {
-    case Law::Kind::constant:
-      value.fill_(law.scale);
+void draw(Tensor& value, const Initializer& initializer, const at::Generator& generator) {
+  switch (initializer.kind) {
+    case Initializer::Kind::constant:
+      value.fill_(initializer.scale);
       break;
-    case Law::Kind::normal:
-      value.normal_(0.0, law.scale, generator);
+    case Initializer::Kind::normal:
+      value.normal_(0.0, initializer.scale, generator);
       break;
-    case Law::Kind::uniform:
-      value.uniform_(-law.scale, law.scale, generator);
+    case Initializer::Kind::uniform:
+      value.uniform_(-initializer.scale, initializer.scale, generator);
       break;
-    case Law::Kind::truncated_normal:
-      draw_truncated(value, law.scale, generator);
+    case Initializer::Kind::truncated_normal:
+      draw_truncated(value, initializer.scale, generator);
       break;
   }
-  if (law.zero_row >= 0) value.select(0, law.zero_row).zero_();
+  if (initializer.zero_row >= 0) value.select(0, initializer.zero_row).zero_();
 }
 
 // The parameters that `module` declares itself, whose names in the model begin with `prefix`.
@@ -57,26 +57,30 @@ void draw_own(torch::nn::Module& module, const std::string& prefix, uint64_t see
   const auto* ours = dynamic_cast<const Module*>(&module);
   if (ours == nullptr) return;
   auto parameters = module.named_parameters(/*recurse=*/false);
-  for (const auto& [name, law] : ours->laws()) {
-    draw(parameters[name], law, counter_generator(seed, prefix + name));
+  for (const auto& [name, initializer] : ours->initializers()) {
+    draw(parameters[name], initializer, counter_generator(seed, prefix + name));
   }
 }
 
 }  // namespace
 
-Law constant(double value) { return {Law::Kind::constant, value}; }
-Law normal(double deviation) { return {Law::Kind::normal, deviation}; }
-Law uniform(double bound) { return {Law::Kind::uniform, bound}; }
-Law truncated_normal(double deviation) { return {Law::Kind::truncated_normal, deviation}; }
+Initializer constant(double value) { return {Initializer::Kind::constant, value}; }
+Initializer normal(double deviation) { return {Initializer::Kind::normal, deviation}; }
+Initializer uniform(double bound) { return {Initializer::Kind::uniform, bound}; }
+Initializer truncated_normal(double deviation) {
+  return {Initializer::Kind::truncated_normal, deviation};
+}
 
-Law xavier_uniform(int64_t fan_in, int64_t fan_out, double gain) {
+Initializer xavier_uniform(int64_t fan_in, int64_t fan_out, double gain) {
   return uniform(gain * std::sqrt(6.0 / static_cast<double>(fan_in + fan_out)));
 }
 
-Law torch_default(int64_t fan_in) { return uniform(1.0 / std::sqrt(static_cast<double>(fan_in))); }
+Initializer torch_default(int64_t fan_in) {
+  return uniform(1.0 / std::sqrt(static_cast<double>(fan_in)));
+}
 
-Tensor Module::parameter(const std::string& name, const Shape& shape, Law law) {
-  laws_[name] = law;
+Tensor Module::parameter(const std::string& name, const Shape& shape, Initializer initializer) {
+  initializers_[name] = initializer;
   const auto device = ShapesOnly::active() ? at::kMeta : at::kCPU;
   return register_parameter(name, at::empty(shape, at::TensorOptions(at::kFloat).device(device)));
 }

@@ -1,6 +1,6 @@
 // The base of every part that owns weights. A part declares each parameter with its shape and the
-// law it is drawn from; drawing happens once for the whole model, by name, so that a weight depends
-// only on (seed, its name, its law) and never on the order of construction.
+// distribution it is drawn from; drawing happens once for the whole model, by name, so that a
+// weight depends only on (seed, its name, its initializer) and never on the order of construction.
 #pragma once
 
 #include <map>
@@ -10,34 +10,34 @@
 namespace rondo::nn {
 
 // The distribution a parameter starts from.
-struct Law {
+struct Initializer {
   enum class Kind { constant, normal, uniform, truncated_normal };
   Kind kind = Kind::constant;
   double scale = 0.0;     // the constant, the standard deviation, or the bound of the interval
   int64_t zero_row = -1;  // this row is zeroed afterwards (the padding row of an embedding)
 };
 
-Law constant(double value);
-Law normal(double deviation);
-Law uniform(double bound);
+Initializer constant(double value);
+Initializer normal(double deviation);
+Initializer uniform(double bound);
 // Normal cut at two deviations of its parent, widened so that `deviation` is what remains.
-Law truncated_normal(double deviation);
-Law xavier_uniform(int64_t fan_in, int64_t fan_out, double gain = 1.0);
+Initializer truncated_normal(double deviation);
+Initializer xavier_uniform(int64_t fan_in, int64_t fan_out, double gain = 1.0);
 // What torch gives a linear layer's weight and bias.
-Law torch_default(int64_t fan_in);
+Initializer torch_default(int64_t fan_in);
 
 class Module : public torch::nn::Module {
  public:
-  const std::map<std::string, Law>& laws() const { return laws_; }
+  const std::map<std::string, Initializer>& initializers() const { return initializers_; }
 
  protected:
   // Declares a trainable tensor. Undefined values until initialize() or a load.
-  Tensor parameter(const std::string& name, const Shape& shape, Law law);
+  Tensor parameter(const std::string& name, const Shape& shape, Initializer initializer);
   // Declares a tensor that is saved with the model but not trained.
   Tensor buffer(const std::string& name, Tensor value);
 
  private:
-  std::map<std::string, Law> laws_;
+  std::map<std::string, Initializer> initializers_;
 };
 
 // A row of parts of one kind, named by number: what levels borrow their weights from.
@@ -68,7 +68,7 @@ class ShapesOnly {
   bool before_;
 };
 
-// Draws every parameter below `root` from its law.
+// Draws every parameter below `root` from its initializer.
 void initialize(torch::nn::Module& root, uint64_t seed);
 
 // A generator that is a function of (seed, purpose, index) alone.

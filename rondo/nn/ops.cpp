@@ -146,20 +146,20 @@ Tensor conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias, const C
 
 Tensor layer_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, double epsilon,
                   const Scope& scope, Result result) {
-  scope.normalised(static_cast<double>(x.numel()));
+  scope.normalized(static_cast<double>(x.numel()));
   if (x.is_meta()) return shape_only(x, x.sizes().vec());
   if (norm_is_fused(x, weight)) {
-    return fused_norm(x, weight, bias, {epsilon, /*centred=*/true, norm_result(result)});
+    return fused_norm(x, weight, bias, {epsilon, /*centered=*/true, norm_result(result)});
   }
   return at::layer_norm(as_wanted(Operation::norm, x), weight.sizes(), weight, bias, epsilon);
 }
 
 Tensor rms_norm(const Tensor& x, const Tensor& weight, double epsilon, const Scope& scope,
                 Result result) {
-  scope.normalised(static_cast<double>(x.numel()));
+  scope.normalized(static_cast<double>(x.numel()));
   if (x.is_meta()) return shape_only(x, x.sizes().vec());
   if (norm_is_fused(x, weight)) {
-    return fused_norm(x, weight, Tensor(), {epsilon, /*centred=*/false, norm_result(result)});
+    return fused_norm(x, weight, Tensor(), {epsilon, /*centered=*/false, norm_result(result)});
   }
   const Tensor wide = as_wanted(Operation::norm, x);
   return wide * at::rsqrt(wide.square().mean(-1, /*keepdim=*/true) + epsilon) * weight;
@@ -168,8 +168,8 @@ Tensor rms_norm(const Tensor& x, const Tensor& weight, double epsilon, const Sco
 NormedSum layer_norm(const WeightedSum& in, const Tensor& weight, const Tensor& bias,
                      double epsilon, const Scope& scope, Result result) {
   if (sum_is_fused(in, weight)) {
-    scope.normalised(static_cast<double>(in.x.numel()));
-    return fused_norm_of_sum(in, weight, bias, {epsilon, /*centred=*/true, norm_result(result)});
+    scope.normalized(static_cast<double>(in.x.numel()));
+    return fused_norm_of_sum(in, weight, bias, {epsilon, /*centered=*/true, norm_result(result)});
   }
   const Tensor sum = weighted_sum(in);
   return {sum, layer_norm(sum, weight, bias, epsilon, scope, result)};
@@ -178,9 +178,9 @@ NormedSum layer_norm(const WeightedSum& in, const Tensor& weight, const Tensor& 
 NormedSum rms_norm(const WeightedSum& in, const Tensor& weight, double epsilon, const Scope& scope,
                    Result result) {
   if (sum_is_fused(in, weight)) {
-    scope.normalised(static_cast<double>(in.x.numel()));
+    scope.normalized(static_cast<double>(in.x.numel()));
     return fused_norm_of_sum(in, weight, Tensor(),
-                             {epsilon, /*centred=*/false, norm_result(result)});
+                             {epsilon, /*centered=*/false, norm_result(result)});
   }
   const Tensor sum = weighted_sum(in);
   return {sum, rms_norm(sum, weight, epsilon, scope, result)};
@@ -194,7 +194,7 @@ Tensor unit_norm(const Tensor& x, double epsilon) {
   if (kernels_take(x)) {
     FusedNorm how;
     how.epsilon = epsilon;
-    how.centred = false;
+    how.centered = false;
     how.result = x.scalar_type();
     how.summed = true;
     return fused_norm(x, at::ones({x.size(-1)}, at::kFloat), Tensor(), how);
@@ -203,10 +203,10 @@ Tensor unit_norm(const Tensor& x, double epsilon) {
   return wide * at::rsqrt(wide.square().sum(-1, /*keepdim=*/true) + epsilon);
 }
 
-Tensor softmax(const Tensor& scores, const Tensor& visible) {
+Tensor softmax(const Tensor& scores, const Tensor& mask) {
   if (scores.is_meta()) return shape_only(scores, scores.sizes().vec());
   const Tensor p = at::softmax(as_wanted(Operation::softmax, scores), -1);
-  return visible.defined() ? p.masked_fill(visible.logical_not(), 0.0) : p;
+  return mask.defined() ? p.masked_fill(mask.logical_not(), 0.0) : p;
 }
 
 Tensor dropout(const Tensor& x, double rate, bool training) {

@@ -47,10 +47,10 @@ NormedSum rms_norm(const WeightedSum& in, const Tensor& weight, double epsilon, 
 // x / sqrt(Σx² + ε), sums in fp32; the result has x's type.
 Tensor unit_norm(const Tensor& x, double epsilon);
 
-// Softmax over the last dimension of scores. Where `visible` (broadcastable, bool, may be
+// Softmax over the last dimension of scores. Where `mask` (broadcastable, bool, may be
 // undefined) is false the result is exactly zero: the scores there must already be hidden by a
 // large negative number, so this matters only for a query that sees nothing at all.
-Tensor softmax(const Tensor& scores, const Tensor& visible);
+Tensor softmax(const Tensor& scores, const Tensor& mask);
 
 // Identity unless training.
 Tensor dropout(const Tensor& x, double rate, bool training);

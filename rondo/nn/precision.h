@@ -35,7 +35,7 @@ class MixedPrecision {
 Tensor as_wanted(Operation operation, const Tensor& x);
 
 // What a result is for: the residual stream or a loss (fp32 at least), or a branch, which only
-// other kernels read (queries, keys, values, normalised rows, hidden rows): bf16 under mixed
+// other kernels read (queries, keys, values, normalized rows, hidden rows): bf16 under mixed
 // precision.
 enum class Result { stream, branch };
 // Whether results for a branch are bf16 now: not by plain operations, whose sums would be too.

@@ -26,8 +26,8 @@ class Observer {
   virtual void activation(const std::string& name, const Tensor& value) = 0;
   // `count` multiply-adds done by the operation called `name`.
   virtual void multiply_adds(const std::string& /*name*/, double /*count*/) {}
-  // `elements` values passed through a normalisation.
-  virtual void normalised(const std::string& /*name*/, double /*elements*/) {}
+  // `elements` values passed through a normalization.
+  virtual void normalized(const std::string& /*name*/, double /*elements*/) {}
   // `elements` values passed through a GELU.
   virtual void gelu(const std::string& /*name*/, double /*elements*/) {}
   // `elements` values were added to others, or scaled as attention scores are.
@@ -57,8 +57,8 @@ class Scope {
   void multiply_adds(double count) const {
     if (watched()) observer_->multiply_adds(path_, count);
   }
-  void normalised(double elements) const {
-    if (watched()) observer_->normalised(path_, elements);
+  void normalized(double elements) const {
+    if (watched()) observer_->normalized(path_, elements);
   }
   void gelu(double elements) const {
     if (watched()) observer_->gelu(path_, elements);

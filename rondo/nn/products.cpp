@@ -3,9 +3,9 @@
 
 #include "rondo/kernels/column_sums.h"
 #include "rondo/kernels/gemm.h"
-#include "rondo/kernels/outer_products.h"
-#include "rondo/kernels/row_products.h"
+#include "rondo/kernels/matmul.h"
 #include "rondo/kernels/thresholds.h"
+#include "rondo/kernels/weight_gradient.h"
 #include "rondo/nn/gradients.h"
 
 namespace rondo::nn {
@@ -93,12 +93,12 @@ Tensor product_of_rows(const std::vector<Factors>& factors, bool transpose_b,
   }
   if (terms.empty()) return products_by_gemm(factors, transpose_b, result);
   const Tensor out = at::empty({m, n}, result.type);
-  kernels::row_products(terms, m, row_results(result, out));
+  kernels::matmul(terms, m, row_results(result, out));
   return out;
 }
 
-Tensor sum_of_outer_products(const Tensor& a, const Tensor& b, const Tensor& sum) {
-  kernels::OuterProducts p;
+Tensor weight_gradient(const Tensor& a, const Tensor& b, const Tensor& sum) {
+  kernels::WeightGradientShape p;
   p.rows = a.size(0);
   p.n = a.size(1);
   p.k = b.size(1);
@@ -107,9 +107,9 @@ Tensor sum_of_outer_products(const Tensor& a, const Tensor& b, const Tensor& sum
   if (c.numel() == 0) return c;
   if (p.rows == 0) return sum.defined() ? c : c.zero_();
   if (b.scalar_type() == at::kBFloat16) {
-    kernels::outer_products(p, bf16_numbers(a), bf16_numbers(b), c.data_ptr<float>());
+    kernels::weight_gradient(p, bf16_numbers(a), bf16_numbers(b), c.data_ptr<float>());
   } else {
-    kernels::outer_products(p, a.data_ptr<float>(), b.data_ptr<float>(), c.data_ptr<float>());
+    kernels::weight_gradient(p, a.data_ptr<float>(), b.data_ptr<float>(), c.data_ptr<float>());
   }
   return c;
 }
@@ -124,14 +124,14 @@ Tensor sum_of_rows(const Tensor& x) {
   return sums;
 }
 
-Tensor hand_on_gradient(const Tensor& weight, const Tensor& dy, const Tensor& x) {
-  if (!takes_gradient(weight)) return sum_of_outer_products(dy, x);
-  const Tensor now = sum_of_outer_products(dy, x, weight.grad());
+Tensor accumulate_gradient(const Tensor& weight, const Tensor& dy, const Tensor& x) {
+  if (!takes_gradient(weight)) return weight_gradient(dy, x);
+  const Tensor now = weight_gradient(dy, x, weight.grad());
   if (!weight.grad().defined()) weight.mutable_grad() = now;
   return {};
 }
 
-Tensor hand_on_gradient(const Tensor& weight, const Tensor& gradient) {
+Tensor accumulate_gradient(const Tensor& weight, const Tensor& gradient) {
   if (!takes_gradient(weight)) return gradient;
   if (weight.grad().defined()) {
     weight.mutable_grad().add_(gradient);

@@ -33,15 +33,15 @@ Tensor product_of_rows(const std::vector<Factors>& factors, bool transpose_b,
 
 // aᵀ b → [n, k] fp32 of a [m, n] and b [m, k], which is what the gradient of a weight is; added to
 // `sum` if that is defined.
-Tensor sum_of_outer_products(const Tensor& a, const Tensor& b, const Tensor& sum = {});
+Tensor weight_gradient(const Tensor& a, const Tensor& b, const Tensor& sum = {});
 
 // Σ over rows of x [m, n] → [n] fp32, which is what the gradient of a bias is.
 Tensor sum_of_rows(const Tensor& x);
 
 // The gradient dyᵀ x of `weight`, which is undefined or a leaf: added to where it belongs, if it
 // may go there by itself (gradients.h), else returned.
-Tensor hand_on_gradient(const Tensor& weight, const Tensor& dy, const Tensor& x);
+Tensor accumulate_gradient(const Tensor& weight, const Tensor& dy, const Tensor& x);
 // The same for a gradient that is needed elsewhere too.
-Tensor hand_on_gradient(const Tensor& weight, const Tensor& gradient);
+Tensor accumulate_gradient(const Tensor& weight, const Tensor& gradient);
 
 }  // namespace rondo::nn

@@ -11,7 +11,7 @@ namespace {
 
 constexpr double kNormEpsilon = 1e-6;
 
-nn::Law gate_bias_law(const std::string& init) {
+nn::Initializer gate_bias_law(const std::string& init) {
   if (init == "normal") return nn::normal(0.1);
   return nn::constant(init == "one" ? 1.0 : 0.0);
 }
@@ -61,21 +61,21 @@ std::shared_ptr<TokenMixing> make_feedback(const LanguageModelConfig& config, in
                                                    StateReaders::all);
 }
 
-Shape tokens_by_block(int64_t behind, int64_t window, int64_t new_tokens) {
+Shape tokens_by_block(int64_t tokens_seen, int64_t window, int64_t new_tokens) {
   Shape counts;
   for (int64_t done = 0; done < new_tokens; done += counts.back()) {
-    counts.push_back(std::min(window - (behind + done) % window, new_tokens - done));
+    counts.push_back(std::min(window - (tokens_seen + done) % window, new_tokens - done));
   }
   return counts;
 }
 
 RecurrentCell::RecurrentCell(const TimeConfig& time, const nn::AttentionShape& shape,
                              int64_t hidden)
-    : configuration_(time.configuration), normalise_(time.normalise), heads_(shape.heads) {
+    : configuration_(time.configuration), normalize_(time.normalize), heads_(shape.heads) {
   const int64_t inner = shape.heads * shape.head_width;
   const int64_t width = shape.width;
   const auto kind = time.gate == "fixed" ? nn::GateKind::fixed : nn::GateKind::lstm;
-  const nn::Law gate_bias = gate_bias_law(time.gate_init);
+  const nn::Initializer gate_bias = gate_bias_law(time.gate_init);
   // The authors' program squashes z only in `single`; the paper's text, in every lstm gate.
   tanh_ = time.gate_tanh == "paper" ? time.gate == "lstm" : configuration_ == "single";
 
@@ -101,9 +101,9 @@ RecurrentCell::RecurrentCell(const TimeConfig& time, const nn::AttentionShape& s
         "feed_forward_norm", std::make_shared<nn::Norm>(nn::NormKind::rms, width, kNormEpsilon));
   }
   up_ = register_module("up",
-                        std::make_shared<nn::Linear>(reads, hidden, false, nn::fan_in_laws(reads)));
+                        std::make_shared<nn::Linear>(reads, hidden, false, nn::fan_in_init(reads)));
   down_ = register_module(
-      "down", std::make_shared<nn::Linear>(hidden, width, false, nn::fan_in_laws(hidden)));
+      "down", std::make_shared<nn::Linear>(hidden, width, false, nn::fan_in_init(hidden)));
   feed_forward_gate_ = register_module("feed_forward_gate",
                                        std::make_shared<nn::Gate>(kind, width, hidden, gate_bias));
 }
@@ -155,19 +155,21 @@ BlockRecurrentAttention::BlockRecurrentAttention(const WindowOptions& options,
   initial_ = parameter("initial", {time.states, options.shape.width}, nn::normal(0.1));
 }
 
-Tensor BlockRecurrentAttention::state(int64_t rows, int64_t level, const Call& call) const {
-  const Tensor carried = call.state->get(level_key(level, "state"));
+Tensor BlockRecurrentAttention::state(int64_t rows, int64_t level,
+                                      const ForwardContext& context) const {
+  const Tensor carried = context.state->get(level_key(level, "state"));
   return carried.defined() ? carried : initial_.unsqueeze(0).expand({rows, -1, -1});  // [B, S, D]
 }
 
-RecurrentCell::Read BlockRecurrentAttention::read(const Tensor& c, const Call& call,
+RecurrentCell::Read BlockRecurrentAttention::read(const Tensor& c, const ForwardContext& context,
                                                   const Scope& scope) const {
-  return cell_->read(call.zero_states ? at::zeros_like(c) : c, scope / "cell");
+  return cell_->read(context.zero_states ? at::zeros_like(c) : c, scope / "cell");
 }
 
-StateKeys BlockRecurrentAttention::read_states(int64_t level, int64_t rows, const Call& call,
+StateKeys BlockRecurrentAttention::read_states(int64_t level, int64_t rows,
+                                               const ForwardContext& context,
                                                const Scope& scope) const {
-  const RecurrentCell::Read r = read(state(rows, level, call), call, scope);
+  const RecurrentCell::Read r = read(state(rows, level, context), context, scope);
   return {r.keys, r.values};
 }
 
@@ -188,14 +190,15 @@ void BlockRecurrentAttention::describe_state(int64_t level, const StatePlace& pl
   layout.add(level_key(level, "state"), state);
 }
 
-Tensor BlockRecurrentAttention::forward(const MixingInput& in, Call& call, const Scope& scope) {
+Tensor BlockRecurrentAttention::forward(const MixingInput& in, ForwardContext& context,
+                                        const Scope& scope) {
   Tokens t = project(in, scope);
-  attach_cache(t, in.level, call);
-  const Tensor window_heads = attend_window(t, in.level, call, scope);  // [B, H, T, d]
+  attach_cache(t, in.level, context);
+  const Tensor window_heads = attend_window(t, in.level, context, scope);  // [B, H, T, d]
 
   const int64_t window = options().window;
   const int64_t new_tokens = t.q.size(2);
-  const int64_t phase = call.behind % window;  // tokens of the current block already behind
+  const int64_t phase = context.tokens_seen % window;  // tokens of the current block already behind
   // Where it starts among all keys: usually W, further on when all rows began anew mid-block.
   const int64_t block = t.all_keys.size(2) - new_tokens - phase;
   const int64_t whole = (phase + new_tokens) / window;  // blocks that end here
@@ -203,17 +206,17 @@ Tensor BlockRecurrentAttention::forward(const MixingInput& in, Call& call, const
   const auto queries = t.state_q.transpose(1, 2).split_with_sizes(counts, 1);  // [B, ·, H, d]
   const auto keys = pairs_of_blocks(t.all_keys, block - window, window, whole);
   const auto values = pairs_of_blocks(t.all_values, block - window, window, whole);
-  Tensor c = state(t.q.size(0), in.level, call);
+  Tensor c = state(t.q.size(0), in.level, context);
   std::vector<Tensor> state_heads;
   for (size_t i = 0; i < queries.size(); ++i) {
-    const RecurrentCell::Read r = read(c, call, scope);
+    const RecurrentCell::Read r = read(c, context, scope);
     state_heads.push_back(
         attend_states(queries[i].transpose(1, 2), r.keys, r.values, scope).transpose(1, 2));
     if (i < keys.size()) c = cell_->update(c, r, keys[i], values[i], scope / "cell");
   }
-  call.state->set(level_key(in.level, "state"), c);
+  context.state->set(level_key(in.level, "state"), c);
   scope.record("state", c);
-  keep(t, window + (phase + new_tokens) % window, in.level, call);
+  keep(t, window + (phase + new_tokens) % window, in.level, context);
   return output(window_heads, at::cat(state_heads, 1).transpose(1, 2), scope);
 }
 

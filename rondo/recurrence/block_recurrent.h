@@ -13,8 +13,9 @@
 
 namespace rondo {
 
-// How many of `new_tokens` tokens, `behind` of which came before, each block of `window` holds.
-Shape tokens_by_block(int64_t behind, int64_t window, int64_t new_tokens);
+// How many of `new_tokens` tokens, `tokens_seen` of which came before, each block of `window`
+// holds.
+Shape tokens_by_block(int64_t tokens_seen, int64_t window, int64_t new_tokens);
 
 // The states' own transformer layer.
 class RecurrentCell : public nn::Module {
@@ -36,12 +37,12 @@ class RecurrentCell : public nn::Module {
   Tensor feed(const Tensor& input, const Tensor& c, const Scope& scope) const;
   Tensor squash(const Tensor& z) const { return tanh_ ? at::tanh(z) : z; }
   Tensor for_scores(const Tensor& heads) const {
-    return normalise_ ? WindowAttention::unit_length(heads) : heads;
+    return normalize_ ? WindowAttention::unit_length(heads) : heads;
   }
 
   std::string configuration_;
   bool tanh_ = false;
-  bool normalise_ = true;
+  bool normalize_ = true;
   int64_t heads_ = 0;
   std::shared_ptr<nn::Norm> norm_, feed_forward_norm_;
   Tensor identity_;  // state IDs [S, D], added after the norm; undefined without
@@ -56,19 +57,20 @@ class BlockRecurrentAttention : public WindowAttention {
   // `readers`: its own level or, with feedback, all.
   BlockRecurrentAttention(const WindowOptions& options, const TimeConfig& time, int64_t hidden,
                           StateReaders readers = StateReaders::level);
-  Tensor forward(const MixingInput& in, Call& call, const Scope& scope) override;
+  Tensor forward(const MixingInput& in, ForwardContext& context, const Scope& scope) override;
   void describe_state(int64_t level, const StatePlace& place, StateLayout& layout) const override;
   void reset_state(int64_t level, const Tensor& fresh, State& state) const override;
   int64_t block() const override { return options().window; }
   StateReaders state_readers() const override { return readers_; }
-  StateKeys read_states(int64_t level, int64_t rows, const Call& call,
+  StateKeys read_states(int64_t level, int64_t rows, const ForwardContext& context,
                         const Scope& scope) const override;
   std::shared_ptr<const CompiledMixing> compile(nn::WeightPacker& packer) const override;
 
  private:
   // The state of `rows` rows at `level`, the learned initial one where a row begins. [B, S, D]
-  Tensor state(int64_t rows, int64_t level, const Call& call) const;
-  RecurrentCell::Read read(const Tensor& c, const Call& call, const Scope& scope) const;
+  Tensor state(int64_t rows, int64_t level, const ForwardContext& context) const;
+  RecurrentCell::Read read(const Tensor& c, const ForwardContext& context,
+                           const Scope& scope) const;
 
   StateReaders readers_;
   std::shared_ptr<RecurrentCell> cell_;

@@ -9,7 +9,7 @@ namespace {
 constexpr int64_t kTokensTogether = 96;
 
 void meet(const kernels::Member& member) {
-  if (member.count > 1) member.meet();
+  if (member.count > 1) member.barrier();
 }
 
 // work(first, count) for [begin, end) in almost equal pieces of a few tokens each.

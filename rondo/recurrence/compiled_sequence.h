@@ -16,8 +16,8 @@ namespace rondo {
 
 struct SequenceShape {
   int64_t sequences = 1;
-  int64_t tokens = 0;                // of each
-  const uint8_t* visible = nullptr;  // [sequences, tokens]: 0 where nobody looks; null: everywhere
+  int64_t tokens = 0;             // of each
+  const uint8_t* mask = nullptr;  // [sequences, tokens]: 0 where nobody looks; null: everywhere
 
   int64_t rows() const { return sequences * tokens; }
 };
@@ -39,7 +39,7 @@ class SequenceMixing {
   virtual ~SequenceMixing() = default;
 
   // Queries, keys and values are made by these, results go through their output. Null: the mixing
-  // reads what the level normalises, as `q`, and results are the level's.
+  // reads what the level normalizes, as `q`, and results are the level's.
   virtual const nn::CompiledProjections* maps() const { return nullptr; }
   virtual SlicePlan slice(int64_t /*loop*/, int64_t /*groups*/) const { return {}; }
 
@@ -92,7 +92,7 @@ class CompiledSequenceStack : public CompiledLevels {
   void finish(const CompiledLevel& level, const TokenOrder* order, int64_t first, int64_t count,
               const Pass& pass) const;
   void feed(const CompiledLevel& level, const nn::Rows& x, const Pass& pass) const;
-  // x = join(x, w · input), normalised where that is its place.
+  // x = join(x, w · input), normalized where that is its place.
   void join(const nn::CompiledLinear& w, const nn::Rows& input, CompiledJoin how,
             const nn::CompiledNorm& norm, const nn::Rows& x, const Pass& pass) const;
 

@@ -116,7 +116,7 @@ nn::Rows CompiledStack::forward(const StepRows& rows, StepWorkspace& w,
     mix(level, i, step);
     if (level.cross != nullptr) read_memory(level, step);
     if (level.feed_forward != nullptr) feed(level, step);
-    if (level.projection != nullptr) play_projection(*level.projection, step);
+    if (level.projection != nullptr) forward_projection(*level.projection, step);
   }
   return step.x;
 }
@@ -129,7 +129,7 @@ void CompiledStack::add_static_signal(const CompiledLevel& level, Step& step) co
     const double* part = step.shared.position_parts_.data() + r * width_;
     static_signal_.add(level.static_signal, part, first, last, step.x[r]);
   }
-  if (shared) step.member.meet();
+  if (shared) step.member.barrier();
 }
 
 void CompiledStack::mix(const CompiledLevel& level, size_t number, Step& step) const {
@@ -140,7 +140,7 @@ void CompiledStack::mix(const CompiledLevel& level, size_t number, Step& step) c
   }
   project(level, u, step);
   attend(*level.mixing, number, step);
-  step.member.meet();
+  step.member.barrier();
   join(level.mixing->maps().output, step.shared.heads_.rows(step.count()), level.mixing_join,
        post_norm_ ? &level.mixing_norm : nullptr, step);
 }
@@ -196,7 +196,7 @@ void CompiledStack::attend(const CompiledMixing& mixing, size_t number, Step& st
   const bool own_heads =
       maps.heads % step.member.count == 0 &&
       maps.heads / step.member.count * d % maps.value.column_step(step.member.count) == 0;
-  if (!own_heads) step.member.meet();
+  if (!own_heads) step.member.barrier();
   // Head by head: rows of a sentence, which follow each other, share keys (measured).
   const auto [first_head, last_head] = own_heads ? step.member.share(maps.heads) : all_heads;
   const int64_t heads_each = last_head - first_head;
@@ -233,9 +233,9 @@ void CompiledStack::read_memory(const CompiledLevel& level, Step& step) const {
     level.cross_norm.forward(step.x, u);
   }
   level.cross->query.forward(u, step.shared.q_.rows(step.count()), step.member);
-  step.member.meet();
+  step.member.barrier();
   attend_memory(level, step);
-  step.member.meet();
+  step.member.barrier();
   join(level.cross->output, step.shared.heads_.rows(step.count()), level.cross_join,
        post_norm_ ? &level.cross_norm : nullptr, step);
 }
@@ -275,7 +275,7 @@ void CompiledStack::join(const nn::CompiledLinear& w, const nn::Rows& input, Com
       stream[r][o] = how.identity * step.x[r][o] + how.branch * y[r][o];
     }
   }
-  step.member.meet();
+  step.member.barrier();
   step.x = stream;
   if (norm_after == nullptr) return;
   step.x = step.own.x.rows(n);
@@ -305,18 +305,18 @@ void CompiledStack::feed(const CompiledLevel& level, Step& step) const {
   }
   const nn::Rows hidden = step.shared.hidden_.rows(n);
   level.feed_forward->hidden(u, inner, hidden, step.member);
-  step.member.meet();
+  step.member.barrier();
   join(level.feed_forward->down, hidden, level.feed_forward_join,
        post_norm_ ? &level.feed_forward_norm : nullptr, step);
 }
 
-void CompiledStack::play_projection(const CompiledLoopProjection& projection, Step& step) const {
+void CompiledStack::forward_projection(const CompiledLoopProjection& projection, Step& step) const {
   const int64_t n = step.count();
   const nn::Rows u = step.own.u.rows(n);
   projection.norm.forward(step.x, u);
   const nn::Rows hidden = step.shared.hidden_.rows(n);
   projection.feed_forward.hidden(u, {}, hidden, step.member);
-  step.member.meet();
+  step.member.barrier();
   join(projection.feed_forward.down, hidden, projection.join, nullptr, step);
 }
 

@@ -122,8 +122,8 @@ class CompiledStack : public CompiledLevels {
   void read_memory(const CompiledLevel& level, Step& step) const;
   void attend_memory(const CompiledLevel& level, Step& step) const;
   void feed(const CompiledLevel& level, Step& step) const;
-  void play_projection(const CompiledLoopProjection& projection, Step& step) const;
-  // stream = join(x, w · input), normalised where that is its place; x is that afterwards.
+  void forward_projection(const CompiledLoopProjection& projection, Step& step) const;
+  // stream = join(x, w · input), normalized where that is its place; x is that afterwards.
   void join(const nn::CompiledLinear& w, const nn::Rows& input, CompiledJoin how,
             const nn::CompiledNorm* norm_after, Step& step) const;
 

@@ -120,9 +120,9 @@ void CompiledWindow::save(const RowCache& cache, int64_t level, int64_t tokens_s
 void CompiledWindow::attend(const HeadStep& step, RowCache& row) const {
   auto& cache = static_cast<WindowCache&>(row);
   const int64_t d = maps_.head_width;
-  if (weights_.normalise) {
-    kernels::normalise_one(step.q, d, kUnitEpsilon);
-    kernels::normalise_one(step.k, d, kUnitEpsilon);
+  if (weights_.normalize) {
+    kernels::normalize_one(step.q, d, kUnitEpsilon);
+    kernels::normalize_one(step.k, d, kUnitEpsilon);
   }
   const int64_t place = weights_.window + step.tokens_seen % weights_.window;
   std::copy_n(step.k, d, head_data(cache.keys, step.head) + place * d);
@@ -164,7 +164,7 @@ void CompiledWindow::attend_window(const HeadStep& step, const WindowCache& cach
 }
 
 void CompiledWindow::attend_states(const HeadStep& step) const {
-  if (weights_.normalise) kernels::normalise_one(step.state_q, maps_.head_width, kUnitEpsilon);
+  if (weights_.normalize) kernels::normalize_one(step.state_q, maps_.head_width, kUnitEpsilon);
   const StateHeads& states = *step.states;
   kernels::OneQuery query;
   query.q = step.state_q;
@@ -239,9 +239,9 @@ void CompiledGrowingAttention::begin_token(RowCache& row, int64_t tokens_seen) c
 void CompiledGrowingAttention::attend(const HeadStep& step, RowCache& row) const {
   auto& cache = static_cast<GrowingCache&>(row);
   const int64_t d = maps_.head_width;
-  if (weights_.normalise) {
-    kernels::normalise_one(step.q, d, kUnitEpsilon);
-    kernels::normalise_one(step.k, d, kUnitEpsilon);
+  if (weights_.normalize) {
+    kernels::normalize_one(step.q, d, kUnitEpsilon);
+    kernels::normalize_one(step.k, d, kUnitEpsilon);
   }
   float* keys = head_data(cache.keys, step.head);
   float* values = head_data(cache.values, step.head);

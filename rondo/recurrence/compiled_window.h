@@ -20,7 +20,7 @@ struct WindowWeights {
   int64_t window = 0;  // 0 = none
   bool attend_self = false;
   bool mask_empty_cache = false;
-  bool normalise = true;
+  bool normalize = true;
   bool rounded = false;  // keys and values are read in bf16
 };
 

@@ -1,4 +1,4 @@
-// The nearest-neighbour memory.
+// The nearest-neighbor memory.
 #include "rondo/recurrence/memorizing.h"
 
 #include <algorithm>
@@ -12,12 +12,12 @@ namespace rondo {
 std::shared_ptr<TokenMixing> make_memorizing(const LanguageModelConfig& config, int64_t level) {
   if (level + 1 != config.time.memory_layer) return make_window(config, level);
   return std::make_shared<MemorizingAttention>(window_options(config, false),
-                                               config.time.memory_size, config.time.neighbours);
+                                               config.time.memory_size, config.time.neighbors);
 }
 
 MemorizingAttention::MemorizingAttention(const WindowOptions& options, int64_t memory,
-                                         int64_t neighbours)
-    : WindowAttention(options), memory_size_(memory), neighbours_(neighbours) {
+                                         int64_t neighbors)
+    : WindowAttention(options), memory_size_(memory), neighbors_(neighbors) {
   gate_ = parameter("gate", {options.shape.heads}, nn::constant(0.0));
 }
 
@@ -28,7 +28,7 @@ Tensor MemorizingAttention::recall(const Tensor& q, const Memory& memory,
   const Tensor keys = memory.keys.transpose(1, 2);  // [B, H, M', d]
   const Tensor values = memory.values.transpose(1, 2);
   Tensor scores = nn::matmul(q.detach(), keys.transpose(2, 3), scope / "scores");  // [B, H, T, M']
-  const int64_t nearest = std::min(neighbours_, pairs);
+  const int64_t nearest = std::min(neighbors_, pairs);
   scope.multiply_adds(2.0 * static_cast<double>(q.numel() * nearest));  // their scores and values
   if (q.is_meta()) return at::empty_like(q);
   const Tensor exists =
@@ -84,11 +84,12 @@ void MemorizingAttention::describe_state(int64_t level, const StatePlace& place,
   layout.add(level_key(level, "memory.filled"), filled);
 }
 
-Tensor MemorizingAttention::forward(const MixingInput& in, Call& call, const Scope& scope) {
+Tensor MemorizingAttention::forward(const MixingInput& in, ForwardContext& context,
+                                    const Scope& scope) {
   Tokens t = project(in, scope);
-  attach_cache(t, in.level, call);
-  const Tensor local = attend_window(t, in.level, call, scope);  // [B, H, T, d]
-  State& state = *call.state;
+  attach_cache(t, in.level, context);
+  const Tensor local = attend_window(t, in.level, context, scope);  // [B, H, T, d]
+  State& state = *context.state;
   Memory memory = {state.get(level_key(in.level, "memory.keys")),
                    state.get(level_key(in.level, "memory.values")),
                    state.get(level_key(in.level, "memory.filled"))};
@@ -98,7 +99,7 @@ Tensor MemorizingAttention::forward(const MixingInput& in, Call& call, const Sco
               at::zeros({t.k.size(0)}, at::kLong)};
   }
   const int64_t window = options().window;
-  int64_t phase = call.behind % window;
+  int64_t phase = context.tokens_seen % window;
   int64_t block = t.all_keys.size(2) - t.q.size(2) - phase;  // where it starts among all keys
   std::vector<Tensor> recalled;
   for (int64_t done = 0; done < t.q.size(2);) {
@@ -115,7 +116,7 @@ Tensor MemorizingAttention::forward(const MixingInput& in, Call& call, const Sco
   state.set(level_key(in.level, "memory.keys"), memory.keys);
   state.set(level_key(in.level, "memory.values"), memory.values);
   state.set(level_key(in.level, "memory.filled"), memory.filled);
-  keep(t, window + phase, in.level, call);
+  keep(t, window + phase, in.level, context);
   const Tensor g = at::sigmoid(gate_).view({1, -1, 1, 1});
   return output(local * (1.0 - g) + at::cat(recalled, 2) * g, scope);
 }
@@ -175,8 +176,8 @@ class MemoryCache : public WindowCache {
 class CompiledMemorizing : public CompiledWindow {
  public:
   CompiledMemorizing(const WindowWeights& weights, const float* gate, int64_t size,
-                     int64_t neighbours)
-      : CompiledWindow(weights), gate_(gate), size_(size), neighbours_(neighbours) {}
+                     int64_t neighbors)
+      : CompiledWindow(weights), gate_(gate), size_(size), neighbors_(neighbors) {}
 
   std::unique_ptr<RowCache> open(const State& state, int64_t level,
                                  int64_t tokens_seen) const override {
@@ -227,7 +228,7 @@ class CompiledMemorizing : public CompiledWindow {
   // Attention to the nearest of all keys in memory.
   void recall(const HeadStep& step, const MemoryCache& cache, float* out) const {
     const int64_t pairs = cache.filled();
-    const int64_t nearest = std::min(neighbours_, pairs);
+    const int64_t nearest = std::min(neighbors_, pairs);
     kernels::OneQuery all;
     all.q = step.q;
     all.stride = all.width = maps_.head_width;
@@ -266,14 +267,14 @@ class CompiledMemorizing : public CompiledWindow {
 
   const float* gate_;  // [H]
   int64_t size_;
-  int64_t neighbours_;
+  int64_t neighbors_;
 };
 
 }  // namespace
 
 std::shared_ptr<const CompiledMixing> MemorizingAttention::compile(nn::WeightPacker& packer) const {
   return std::make_shared<CompiledMemorizing>(compile_weights(packer), packer.vector(gate_),
-                                              memory_size_, neighbours_);
+                                              memory_size_, neighbors_);
 }
 
 }  // namespace rondo

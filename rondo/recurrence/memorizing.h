@@ -13,8 +13,8 @@ namespace rondo {
 
 class MemorizingAttention : public WindowAttention {
  public:
-  MemorizingAttention(const WindowOptions& options, int64_t memory, int64_t neighbours);
-  Tensor forward(const MixingInput& in, Call& call, const Scope& scope) override;
+  MemorizingAttention(const WindowOptions& options, int64_t memory, int64_t neighbors);
+  Tensor forward(const MixingInput& in, ForwardContext& context, const Scope& scope) override;
   void describe_state(int64_t level, const StatePlace& place, StateLayout& layout) const override;
   int64_t block() const override { return options().window; }
   std::shared_ptr<const CompiledMixing> compile(nn::WeightPacker& packer) const override;
@@ -28,7 +28,7 @@ class MemorizingAttention : public WindowAttention {
   Memory store(const Memory& memory, const Tensor& keys, const Tensor& values) const;
 
   int64_t memory_size_;
-  int64_t neighbours_;
+  int64_t neighbors_;
   Tensor gate_;  // [H]
 };
 

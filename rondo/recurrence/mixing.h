@@ -14,18 +14,18 @@
 namespace rondo {
 
 // What the levels of a stack share during one forward pass. Members left empty are not used.
-struct Call {
+struct ForwardContext {
   // Who may be seen: bool, broadcastable to [B, H, Tq, Tk]; undefined = everyone.
-  Tensor visible;
+  Tensor mask;
   // 0-based position of every token, [B or 1, T]: for static signals.
   Tensor positions;
   // What cross-attention reads, [B, S, D], and which of it may be seen.
   Tensor memory;
-  Tensor memory_visible;
+  Tensor memory_mask;
   // What is carried between calls; read and replaced tensor by tensor. Null: nothing is.
   State* state = nullptr;
   // Tokens each row has behind it, the same for all rows up to whole blocks.
-  int64_t behind = 0;
+  int64_t tokens_seen = 0;
   // Where permutations for sliced attention come from.
   Permutations* permutations = nullptr;
   // Tokens read zeros in place of every recurrent state: what would the model do without it?
@@ -33,7 +33,7 @@ struct Call {
   // Keys and values of recurrent states that every level may read (feedback), [B, H, S, d].
   Tensor state_keys;
   Tensor state_values;
-  // Biases of levels' attention, scaled, made once: with feedback a level is played for every
+  // Biases of levels' attention, scaled, made once: with feedback a level is applied for every
   // block.
   std::map<int64_t, Tensor> biases;
 };
@@ -58,7 +58,7 @@ enum class StateReaders { none, level, all };
 
 class TokenMixing : public nn::Module {
  public:
-  virtual Tensor forward(const MixingInput& in, Call& call, const Scope& scope) = 0;
+  virtual Tensor forward(const MixingInput& in, ForwardContext& context, const Scope& scope) = 0;
 
   // ---- the state of a language model; all of a level's tensors are under level_key(level, …)
 
@@ -73,7 +73,7 @@ class TokenMixing : public nn::Module {
   virtual int64_t block() const { return 0; }
   virtual StateReaders state_readers() const { return StateReaders::none; }
   // The states of `rows` rows before the next token; only where there are readers.
-  virtual StateKeys read_states(int64_t level, int64_t rows, const Call& call,
+  virtual StateKeys read_states(int64_t level, int64_t rows, const ForwardContext& context,
                                 const Scope& scope) const;
 
   // For decoding token by token. The default: Error{bad_input}, this mixing needs whole sequences.

@@ -31,7 +31,7 @@ LoopProjection::LoopProjection(const RecursiveConfig& config, int64_t width, dou
   shape.hidden = hidden;
   feed_forward_ = register_module(
       "feed_forward",
-      std::make_shared<nn::FeedForward>(shape, nn::torch_laws(width), nn::torch_laws(hidden)));
+      std::make_shared<nn::FeedForward>(shape, nn::torch_init(width), nn::torch_init(hidden)));
   residual_ =
       register_module("residual", std::make_shared<ResidualCoefficients>(config.residual, 1));
 }

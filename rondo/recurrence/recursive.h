@@ -1,4 +1,4 @@
-// Sliced Recursive Transformer (SReT): blocks played several times, learnable residual
+// Sliced Recursive Transformer (SReT): blocks applied several times, learnable residual
 // coefficients, a non-linear projection after each loop. The slicing of attention is in sliced.h.
 #pragma once
 
@@ -34,7 +34,7 @@ struct CompiledLoopProjection {
   CompiledJoin join;
 };
 
-// NLL: x = θ·x + ζ·MLP(LN x), with weights and coefficients of its own each time it is played.
+// NLL: x = θ·x + ζ·MLP(LN x), with weights and coefficients of its own each time it is applied.
 class LoopProjection : public nn::Module {
  public:
   LoopProjection(const RecursiveConfig& config, int64_t width, double epsilon);

@@ -1,4 +1,4 @@
-// RingFormer (level signals): one block played at every level; each level owns its norms and
+// RingFormer (level signals): one block applied at every level; each level owns its norms and
 // low-rank maps g_i(x) = (x downᵀ) up that nudge queries, keys, values and the feed-forward input.
 #pragma once
 

@@ -30,7 +30,8 @@ void TokenMixing::reset_state(int64_t level, const Tensor& fresh, State& state) 
   }
 }
 
-StateKeys TokenMixing::read_states(int64_t /*level*/, int64_t /*rows*/, const Call& /*call*/,
+StateKeys TokenMixing::read_states(int64_t /*level*/, int64_t /*rows*/,
+                                   const ForwardContext& /*context*/,
                                    const Scope& /*scope*/) const {
   RONDO_ASSERT(state_readers() == StateReaders::none);
   return {};
@@ -51,26 +52,26 @@ void SelfAttention::extend(Tensor& k, Tensor& v, int64_t level, State& state) {
   state.set(values, v.transpose(1, 2));
 }
 
-Tensor SelfAttention::forward(const MixingInput& in, Call& call, const Scope& scope) {
+Tensor SelfAttention::forward(const MixingInput& in, ForwardContext& context, const Scope& scope) {
   const SlicePlan slice = slice_plan(options_.permutation, in.loop, in.groups);
   Tensor u = in.u;
   Tensor x = in.x;
   Tensor permutation;
   if (slice.permute && !u.is_meta()) {
-    permutation = call.permutations->next(u.size(1));
+    permutation = context.permutations->next(u.size(1));
     u = permute_tokens(u, permutation);
     if (in.hooks.query != nullptr) x = permute_tokens(x, permutation);
   }
   auto [q, k, v, unused] = projections_->heads_of(u, x, in.hooks, scope);  // [B, H, T, d]
   const double factor = inverse_root(options_.shape.head_width);
-  if (call.state != nullptr) extend(k, v, in.level, *call.state);
+  if (context.state != nullptr) extend(k, v, in.level, *context.state);
 
   nn::AttendOptions how;
   how.factor = factor;
-  how.visible = call.visible;
+  how.mask = context.mask;
   if (options_.causal && q.size(2) > 1 && !q.is_meta()) {  // one query, the newest, sees all
     const Tensor causal = causal_visible(q.size(2), k.size(2));
-    how.visible = call.visible.defined() ? call.visible.logical_and(causal) : causal;
+    how.mask = context.mask.defined() ? context.mask.logical_and(causal) : causal;
   }
   Tensor y = nn::attend(slice_groups(q, in.groups), slice_groups(k, in.groups),
                         slice_groups(v, in.groups), how, is_training(), scope);
@@ -83,20 +84,21 @@ CrossAttention::CrossAttention(const nn::AttentionShape& shape) : shape_(shape) 
   projections_ = register_module("projections", std::make_shared<nn::Projections>(shape));
 }
 
-Tensor CrossAttention::forward(const Tensor& u, int64_t index, Call& call, const Scope& scope) {
+Tensor CrossAttention::forward(const Tensor& u, int64_t index, ForwardContext& context,
+                               const Scope& scope) {
   const std::string prefix = "cross." + std::to_string(index);
-  Tensor k = call.state->get(prefix + ".keys");  // [B, H, S, d]
-  Tensor v = call.state->get(prefix + ".values");
+  Tensor k = context.state->get(prefix + ".keys");  // [B, H, S, d]
+  Tensor v = context.state->get(prefix + ".values");
   if (!k.defined()) {
-    const auto made = projections_->keys_and_values(call.memory, scope);
+    const auto made = projections_->keys_and_values(context.memory, scope);
     k = made.k;
     v = made.v;
-    call.state->set(prefix + ".keys", k);
-    call.state->set(prefix + ".values", v);
+    context.state->set(prefix + ".keys", k);
+    context.state->set(prefix + ".values", v);
   }
   nn::AttendOptions how;
   how.factor = inverse_root(shape_.head_width);
-  how.visible = call.memory_visible;
+  how.mask = context.memory_mask;
   const Tensor q = projections_->query(u, u, {}, scope);  // [B, H, T, d]
   return projections_->output(nn::merge_heads(nn::attend(q, k, v, how, is_training(), scope)),
                               scope);
@@ -127,10 +129,11 @@ TokenFeedForward::TokenFeedForward(int64_t tokens, int64_t hidden) {
   shape.hidden = hidden;
   feed_forward_ = register_module(
       "feed_forward",
-      std::make_shared<nn::FeedForward>(shape, nn::torch_laws(tokens), nn::torch_laws(hidden)));
+      std::make_shared<nn::FeedForward>(shape, nn::torch_init(tokens), nn::torch_init(hidden)));
 }
 
-Tensor TokenFeedForward::forward(const MixingInput& in, Call& /*call*/, const Scope& scope) {
+Tensor TokenFeedForward::forward(const MixingInput& in, ForwardContext& /*context*/,
+                                 const Scope& scope) {
   const Tensor y = feed_forward_->forward(in.u.transpose(1, 2), Tensor(), scope);  // [B, D, T]
   return y.transpose(1, 2);
 }

@@ -16,7 +16,7 @@ struct SelfAttentionOptions {
 class SelfAttention : public TokenMixing {
  public:
   explicit SelfAttention(const SelfAttentionOptions& options);
-  Tensor forward(const MixingInput& in, Call& call, const Scope& scope) override;
+  Tensor forward(const MixingInput& in, ForwardContext& context, const Scope& scope) override;
   std::shared_ptr<const CompiledMixing> compile(nn::WeightPacker& packer) const override;
   std::shared_ptr<const SequenceMixing> compile_sequences(nn::WeightPacker& packer) const override;
   const nn::Projections* projections() const override { return projections_.get(); }
@@ -29,13 +29,13 @@ class SelfAttention : public TokenMixing {
   std::shared_ptr<nn::Projections> projections_;
 };
 
-// Attention of the stream to call.memory. Keys and values of the memory are made once per set of
-// weights and call, however many levels play it, and are kept in the state for later calls.
+// Attention of the stream to context.memory. Keys and values of the memory are made once per set of
+// weights and context, however many levels use it, and are kept in the state for later calls.
 class CrossAttention : public nn::Module {
  public:
   explicit CrossAttention(const nn::AttentionShape& shape);
   // `index`: number of these weights, under which keys and values are kept.
-  Tensor forward(const Tensor& u, int64_t index, Call& call, const Scope& scope);
+  Tensor forward(const Tensor& u, int64_t index, ForwardContext& context, const Scope& scope);
 
   nn::CompiledProjections compile(nn::WeightPacker& packer) const {
     return projections_->compile(packer);
@@ -53,7 +53,7 @@ class CrossAttention : public nn::Module {
 class TokenFeedForward : public TokenMixing {
  public:
   TokenFeedForward(int64_t tokens, int64_t hidden);
-  Tensor forward(const MixingInput& in, Call& call, const Scope& scope) override;
+  Tensor forward(const MixingInput& in, ForwardContext& context, const Scope& scope) override;
   std::shared_ptr<const SequenceMixing> compile_sequences(nn::WeightPacker& packer) const override;
 
  private:

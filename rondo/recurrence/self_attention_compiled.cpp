@@ -134,7 +134,7 @@ class AttentionOverSequences : public SequenceMixing {
     p.k = {in.k[row] + column, {0, 0, in.k.stride}};
     p.v = {in.v[row] + column, {0, 0, in.v.stride}};
     p.factor = factors_.data();
-    if (in.shape.visible != nullptr) p.visible = in.shape.visible + row;
+    if (in.shape.mask != nullptr) p.mask = in.shape.mask + row;
     const kernels::Sink out = {in.out[row + first] + column, {0, 0, in.out.stride}};
     p.queries = tokens * (part + 1) / parts - first;
     kernels::attention_forward(p, out, /*lse=*/nullptr, /*threads=*/1);

@@ -1,4 +1,4 @@
-// SReT's sliced group self-attention: the tokens are cut into G groups of neighbours that attend
+// SReT's sliced group self-attention: the tokens are cut into G groups of neighbors that attend
 // among themselves; later loops permute the tokens first, so that groups mix differently.
 #pragma once
 

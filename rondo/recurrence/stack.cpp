@@ -15,17 +15,17 @@ std::shared_ptr<nn::Bank<Part>> fill_bank(int64_t count, const Make& make) {
 }
 
 // A call as it was, with its own copies of what levels change on the way.
-struct CallSnapshot {
-  explicit CallSnapshot(const Call& given) : call(given) {
+struct ContextSnapshot {
+  explicit ContextSnapshot(const ForwardContext& given) : context(given) {
     if (given.state != nullptr) state = *given.state;
     if (given.permutations != nullptr) permutations = *given.permutations;
   }
-  Call& bound() {
-    if (call.state != nullptr) call.state = &state;
-    if (call.permutations != nullptr) call.permutations = &permutations;
-    return call;
+  ForwardContext& bound() {
+    if (context.state != nullptr) context.state = &state;
+    if (context.permutations != nullptr) context.permutations = &permutations;
+    return context;
   }
-  Call call;
+  ForwardContext context;
   State state;
   Permutations permutations = Permutations(Permutations::Draw::fixed);
 };
@@ -70,53 +70,57 @@ Stack::Stack(const StackOptions& options, DepthPlan plan, const MakeMixing& make
       }));
 }
 
-Tensor Stack::forward(Tensor x, Call& call, const Scope& scope) {
-  return forward_plan(plan_, std::move(x), call, scope);
+Tensor Stack::forward(Tensor x, ForwardContext& context, const Scope& scope) {
+  return forward_plan(plan_, std::move(x), context, scope);
 }
 
-Tensor Stack::forward_plan(const DepthPlan& plan, Tensor x, Call& call, const Scope& scope) {
+Tensor Stack::forward_plan(const DepthPlan& plan, Tensor x, ForwardContext& context,
+                           const Scope& scope) {
   const bool recompute = recompute_every_ > 0 && plan.crosses() == 0 && is_training() &&
                          at::GradMode::is_enabled() && x.requires_grad();
-  return recompute ? play_recomputing(plan, std::move(x), call, scope)
-                   : play_range(plan, 0, plan.size(), std::move(x), call, scope);
+  return recompute ? forward_recomputing(plan, std::move(x), context, scope)
+                   : forward_range(plan, 0, plan.size(), std::move(x), context, scope);
 }
 
-Tensor Stack::play_range(const DepthPlan& plan, int64_t first, int64_t last, Tensor x, Call& call,
-                         const Scope& scope) {
+Tensor Stack::forward_range(const DepthPlan& plan, int64_t first, int64_t last, Tensor x,
+                            ForwardContext& context, const Scope& scope) {
   Stream stream = {std::move(x)};
   for (int64_t i = first; i < last; ++i) {
     const Scope here = scope / "level" / i;
-    stream = play(plan.levels[static_cast<size_t>(i)], i, std::move(stream), call, here);
+    stream =
+        forward_level(plan.levels[static_cast<size_t>(i)], i, std::move(stream), context, here);
     record_sum("output", stream, here);
   }
   return nn::weighted_sum(stream);
 }
 
-Tensor Stack::play_recomputing(const DepthPlan& plan, Tensor x, Call& call, const Scope& scope) {
+Tensor Stack::forward_recomputing(const DepthPlan& plan, Tensor x, ForwardContext& context,
+                                  const Scope& scope) {
   const auto kept_plan = std::make_shared<DepthPlan>(plan);
   for (int64_t first = 0; first < plan.size(); first += recompute_every_) {
     const int64_t last = std::min(plan.size(), first + recompute_every_);
-    const auto before = std::make_shared<CallSnapshot>(call);
+    const auto before = std::make_shared<ContextSnapshot>(context);
     x = nn::recompute_in_backward(
-        x, [&](const Tensor& in) { return play_range(plan, first, last, in, call, scope); },
+        x, [&](const Tensor& in) { return forward_range(plan, first, last, in, context, scope); },
         [this, kept_plan, first, last, before](const Tensor& in) {
-          CallSnapshot again = *before;
-          return play_range(*kept_plan, first, last, in, again.bound(), Scope());
+          ContextSnapshot again = *before;
+          return forward_range(*kept_plan, first, last, in, again.bound(), Scope());
         });
   }
   return x;
 }
 
-Stream Stack::play(const Level& level, int64_t number, Stream stream, Call& call,
-                   const Scope& scope) {
+Stream Stack::forward_level(const Level& level, int64_t number, Stream stream,
+                            ForwardContext& context, const Scope& scope) {
   if (level.static_signal != kNone) {
     const Tensor x = nn::weighted_sum(stream);
     (scope / "signal").elementwise(x);
-    stream = {x, static_signal(call.positions, level.static_signal, options_.width, x.options())};
+    stream = {x,
+              static_signal(context.positions, level.static_signal, options_.width, x.options())};
   }
-  stream = play_mixing(level, number, stream, call, scope);
-  if (level.cross != kNone) stream = play_cross(level, stream, call, scope);
-  if (level.feed_forward != kNone) stream = play_feed_forward(level, stream, scope);
+  stream = forward_mixing(level, number, stream, context, scope);
+  if (level.cross != kNone) stream = forward_cross(level, stream, context, scope);
+  if (level.feed_forward != kNone) stream = forward_feed_forward(level, stream, scope);
   record_sum("block", stream, scope);
   if (level.projection == kNone) return stream;
   return (*projections_)[level.projection].forward(stream, scope / "projection");
@@ -141,8 +145,8 @@ Stream Stack::join(const Level& level, int64_t sublayer, int64_t norm, const Ten
   return {(*norms_)[norm].forward(joined, scope / "norm").norm};
 }
 
-Stream Stack::play_mixing(const Level& level, int64_t number, const Stream& stream, Call& call,
-                          const Scope& scope) {
+Stream Stack::forward_mixing(const Level& level, int64_t number, const Stream& stream,
+                             ForwardContext& context, const Scope& scope) {
   const Scope here = scope / "mixing";
   const nn::NormedSum x = norm_before(level.mixing_norm, stream, here);
   MixingInput in;
@@ -152,29 +156,30 @@ Stream Stack::play_mixing(const Level& level, int64_t number, const Stream& stre
   in.level = number;
   in.loop = level.loop;
   in.groups = level.groups;
-  const Tensor y = (*mixings_)[level.mixing].forward(in, call, here);
+  const Tensor y = (*mixings_)[level.mixing].forward(in, context, here);
   return join(level, kMixingSublayer, level.mixing_norm, x.sum,
               nn::dropout(y, options_.mixing_dropout, is_training()), here);
 }
 
-Stream Stack::play_cross(const Level& level, const Stream& stream, Call& call, const Scope& scope) {
+Stream Stack::forward_cross(const Level& level, const Stream& stream, ForwardContext& context,
+                            const Scope& scope) {
   const Scope here = scope / "cross";
   const nn::NormedSum x = norm_before(level.cross_norm, stream, here);
-  const Tensor y = (*crosses_)[level.cross].forward(x.norm, level.cross, call, here);
+  const Tensor y = (*crosses_)[level.cross].forward(x.norm, level.cross, context, here);
   return join(level, kCrossSublayer, level.cross_norm, x.sum,
               nn::dropout(y, options_.mixing_dropout, is_training()), here);
 }
 
-Stream Stack::play_feed_forward(const Level& level, const Stream& stream, const Scope& scope) {
+Stream Stack::forward_feed_forward(const Level& level, const Stream& stream, const Scope& scope) {
   const Scope here = scope / "feed_forward";
   nn::NormedSum x;
   Tensor inner;
   if (level.signal != kNone) {
     const LevelSignals& signals = (*signals_)[level.signal];
     x.sum = nn::weighted_sum(stream);
-    const Stream signalled = {signals.feed_forward_input(x.sum, here / "signal")};
+    const Stream signaled = {signals.feed_forward_input(x.sum, here / "signal")};
     inner = signals.feed_forward_inner(x.sum, here / "signal");
-    x.norm = norm_before(level.feed_forward_norm, signalled, here).norm;
+    x.norm = norm_before(level.feed_forward_norm, signaled, here).norm;
   } else {
     x = norm_before(level.feed_forward_norm, stream, here);
   }

@@ -28,8 +28,8 @@ struct StackOptions {
   nn::NormKind norm = nn::NormKind::layer;
   double norm_epsilon = 1e-5;
   nn::FeedForwardShape feed_forward;
-  nn::LinearLaws feed_forward_up;
-  nn::LinearLaws feed_forward_down;
+  nn::LinearInit feed_forward_up;
+  nn::LinearInit feed_forward_down;
   // Dropout of a sub-layer's result before it joins the stream.
   double mixing_dropout = 0.0;
   double feed_forward_dropout = 0.0;
@@ -48,9 +48,9 @@ class Stack : public nn::Module {
         const nn::AttentionShape& cross = {});
 
   // x [B, T, D] through all levels.
-  Tensor forward(Tensor x, Call& call, const Scope& scope);
+  Tensor forward(Tensor x, ForwardContext& context, const Scope& scope);
   // Through `plan` instead, which must name only weights this stack has.
-  Tensor forward_plan(const DepthPlan& plan, Tensor x, Call& call, const Scope& scope);
+  Tensor forward_plan(const DepthPlan& plan, Tensor x, ForwardContext& context, const Scope& scope);
 
   // For decoding token by token.
   struct CompileOptions {
@@ -81,14 +81,17 @@ class Stack : public nn::Module {
 
  private:
   // Levels [first, last) of `plan`.
-  Tensor play_range(const DepthPlan& plan, int64_t first, int64_t last, Tensor x, Call& call,
-                    const Scope& scope);
-  Tensor play_recomputing(const DepthPlan& plan, Tensor x, Call& call, const Scope& scope);
-  Stream play(const Level& level, int64_t number, Stream stream, Call& call, const Scope& scope);
-  Stream play_mixing(const Level& level, int64_t number, const Stream& stream, Call& call,
-                     const Scope& scope);
-  Stream play_cross(const Level& level, const Stream& stream, Call& call, const Scope& scope);
-  Stream play_feed_forward(const Level& level, const Stream& stream, const Scope& scope);
+  Tensor forward_range(const DepthPlan& plan, int64_t first, int64_t last, Tensor x,
+                       ForwardContext& context, const Scope& scope);
+  Tensor forward_recomputing(const DepthPlan& plan, Tensor x, ForwardContext& context,
+                             const Scope& scope);
+  Stream forward_level(const Level& level, int64_t number, Stream stream, ForwardContext& context,
+                       const Scope& scope);
+  Stream forward_mixing(const Level& level, int64_t number, const Stream& stream,
+                        ForwardContext& context, const Scope& scope);
+  Stream forward_cross(const Level& level, const Stream& stream, ForwardContext& context,
+                       const Scope& scope);
+  Stream forward_feed_forward(const Level& level, const Stream& stream, const Scope& scope);
   // Sub-layers of a level in order; feed-forward comes last.
   static constexpr int64_t kMixingSublayer = 0;
   static constexpr int64_t kCrossSublayer = 1;
@@ -104,7 +107,7 @@ class Stack : public nn::Module {
                   CompiledLevels& stack) const;
   // The stream and what a sub-layer reads of it.
   nn::NormedSum norm_before(int64_t norm, const Stream& stream, const Scope& scope) const;
-  // Joins a branch to the stream and, post-norm, normalises.
+  // Joins a branch to the stream and, post-norm, normalizes.
   Stream join(const Level& level, int64_t sublayer, int64_t norm, const Tensor& x,
               const Tensor& branch, const Scope& scope) const;
 

@@ -1,4 +1,4 @@
-// Universal Transformer (Dehghani et al. 2019): one block, norms included, played at every level;
+// Universal Transformer (Dehghani et al. 2019): one block, norms included, applied at every level;
 // before each a static table of position and level is added to the stream.
 #pragma once
 

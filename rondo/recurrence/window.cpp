@@ -54,12 +54,12 @@ WindowOptions window_options(const LanguageModelConfig& config, bool reads_state
   o.shape.heads = config.heads;
   o.shape.head_width = config.head_width;
   o.shape.bias = false;
-  o.shape.input = nn::fan_in_laws(config.width);
-  o.shape.output = nn::fan_in_laws((reads_states ? 2 : 1) * inner);
+  o.shape.input = nn::fan_in_init(config.width);
+  o.shape.output = nn::fan_in_init((reads_states ? 2 : 1) * inner);
   o.window = config.time.window;
   o.attend_self = config.time.attend_self;
   o.mask_empty_cache = config.time.mask_empty_cache;
-  o.normalise = config.time.normalise;
+  o.normalize = config.time.normalize;
   o.reads_states = reads_states;
   o.input_dropout = config.dropout;
   o.attention_dropout = config.dropout;
@@ -107,9 +107,9 @@ WindowAttention::Tokens WindowAttention::project(const MixingInput& in, const Sc
   return t;
 }
 
-void WindowAttention::attach_cache(Tokens& t, int64_t level, const Call& call) const {
-  Tensor keys = call.state->get(level_key(level, "keys"));  // [B, ·, H, d]
-  Tensor values = call.state->get(level_key(level, "values"));
+void WindowAttention::attach_cache(Tokens& t, int64_t level, const ForwardContext& context) const {
+  Tensor keys = context.state->get(level_key(level, "keys"));  // [B, ·, H, d]
+  Tensor values = context.state->get(level_key(level, "values"));
   if (!keys.defined() && options_.window == 0) {
     t.all_keys = t.k;
     t.all_values = t.v;
@@ -124,7 +124,7 @@ void WindowAttention::attach_cache(Tokens& t, int64_t level, const Call& call) c
   t.all_values = at::cat({values, t.v.transpose(1, 2)}, 1).transpose(1, 2);
 }
 
-Tensor WindowAttention::visible(int64_t queries, int64_t keys, const Tensor& positions) const {
+Tensor WindowAttention::mask(int64_t queries, int64_t keys, const Tensor& positions) const {
   // Key j lies reach + i - j behind query i.
   const int64_t reach = keys - queries;
   const bool self = options_.attend_self || options_.window == 0;
@@ -148,17 +148,18 @@ Tensor WindowAttention::attend_tile(const Tensor& q, const Tensor& k, const Tens
   nn::AttendOptions how;
   how.scale = scale_;
   how.scaled_bias = bias;
-  if (!q.is_meta()) how.visible = visible(q.size(2), k.size(2), positions);
+  if (!q.is_meta()) how.mask = mask(q.size(2), k.size(2), positions);
   how.dropout = options_.attention_dropout;
   return nn::attend(q, k, v, how, is_training(), scope);
 }
 
-Tensor WindowAttention::attend_window(const Tokens& t, int64_t level, Call& call,
+Tensor WindowAttention::attend_window(const Tokens& t, int64_t level, ForwardContext& context,
                                       const Scope& scope) const {
   const int64_t new_tokens = t.q.size(2);
   const int64_t window = options_.window;
-  Tensor& bias = call.biases[level];
-  if (window == 0) return attend_tile(t.q, t.all_keys, t.all_values, call.positions, bias, scope);
+  Tensor& bias = context.biases[level];
+  if (window == 0)
+    return attend_tile(t.q, t.all_keys, t.all_values, context.positions, bias, scope);
 
   const int64_t behind = t.all_keys.size(2) - new_tokens - window;  // a recurrent layer keeps more
   const auto keys_for = [&](const Tensor& all, int64_t first, int64_t count) {
@@ -168,7 +169,7 @@ Tensor WindowAttention::attend_window(const Tokens& t, int64_t level, Call& call
   std::vector<Tensor> parts;
   if (whole > 0) {
     const int64_t n = whole / window;
-    const Tensor positions = call.positions.narrow(1, 0, whole).reshape({-1, window});
+    const Tensor positions = context.positions.narrow(1, 0, whole).reshape({-1, window});
     const Tensor y = attend_tile(query_tiles(part_of(t.q, 2, 0, whole), window),
                                  key_tiles(keys_for(t.all_keys, 0, whole), window),
                                  key_tiles(keys_for(t.all_values, 0, whole), window),
@@ -178,7 +179,7 @@ Tensor WindowAttention::attend_window(const Tokens& t, int64_t level, Call& call
   if (const int64_t rest = new_tokens - whole; rest > 0) {
     parts.push_back(attend_tile(t.q.narrow(2, whole, rest), keys_for(t.all_keys, whole, rest),
                                 keys_for(t.all_values, whole, rest),
-                                call.positions.narrow(1, whole, rest), bias, scope));
+                                context.positions.narrow(1, whole, rest), bias, scope));
   }
   return parts.size() == 1 ? parts.front() : at::cat(parts, 2);
 }
@@ -190,13 +191,13 @@ Tensor WindowAttention::attend_states(const Tensor& queries, const Tensor& keys,
   return nn::attend(queries, keys, values, how, is_training(), scope / "states");
 }
 
-void WindowAttention::keep(const Tokens& t, int64_t count, int64_t level, Call& call) {
+void WindowAttention::keep(const Tokens& t, int64_t count, int64_t level, ForwardContext& context) {
   const auto last = [&](const Tensor& all, const Tensor& now) {  // [B, count, H, d]
     const Tensor& from = count <= now.size(2) ? now : all;
     return part_of(from, 2, from.size(2) - count, count).transpose(1, 2);
   };
-  call.state->set(level_key(level, "keys"), last(t.all_keys, t.k));
-  call.state->set(level_key(level, "values"), last(t.all_values, t.v));
+  context.state->set(level_key(level, "keys"), last(t.all_keys, t.k));
+  context.state->set(level_key(level, "values"), last(t.all_values, t.v));
 }
 
 Tensor WindowAttention::output(const Tensor& heads, const Scope& scope) const {
@@ -236,7 +237,7 @@ WindowWeights WindowAttention::compile_weights(nn::WeightPacker& packer) const {
   w.window = options_.window;
   w.attend_self = options_.attend_self;
   w.mask_empty_cache = options_.mask_empty_cache;
-  w.normalise = options_.normalise;
+  w.normalize = options_.normalize;
   w.rounded = packer.format() != kernels::PackedFormat::fp32 && options_.window > 0;
   if (options_.window > 0) {
     const int64_t seen = options_.window + (options_.attend_self ? 1 : 0);
@@ -254,13 +255,15 @@ std::shared_ptr<const CompiledMixing> WindowAttention::compile(nn::WeightPacker&
   return std::make_shared<CompiledWindow>(weights);
 }
 
-Tensor WindowAttention::forward(const MixingInput& in, Call& call, const Scope& scope) {
+Tensor WindowAttention::forward(const MixingInput& in, ForwardContext& context,
+                                const Scope& scope) {
   Tokens t = project(in, scope);
-  attach_cache(t, in.level, call);
-  const Tensor y = attend_window(t, in.level, call, scope);  // [B, H, T, d]
-  keep(t, options_.window == 0 ? t.all_keys.size(2) : options_.window, in.level, call);
+  attach_cache(t, in.level, context);
+  const Tensor y = attend_window(t, in.level, context, scope);  // [B, H, T, d]
+  keep(t, options_.window == 0 ? t.all_keys.size(2) : options_.window, in.level, context);
   if (!options_.reads_states) return output(y, scope);
-  return output(y, attend_states(t.state_q, call.state_keys, call.state_values, scope), scope);
+  return output(y, attend_states(t.state_q, context.state_keys, context.state_values, scope),
+                scope);
 }
 
 }  // namespace rondo

@@ -1,5 +1,5 @@
 // Attention over a sliding window of the past, with a cache of keys and values between calls
-// (Transformer-XL, and the Block-Recurrent paper's Slide). Queries and keys are L2-normalised per
+// (Transformer-XL, and the Block-Recurrent paper's Slide). Queries and keys are L2-normalized per
 // head unless told otherwise, scores carry T5's relative bias and a learned scale per head.
 //
 // Key j is visible to query i iff i - W <= j < i. Computed as tiles of W queries by 2W keys (the
@@ -18,7 +18,7 @@ struct WindowOptions {
   int64_t window = 0;             // W; 0 = no window: every earlier token and itself, growing cache
   bool attend_self = false;       // j <= i instead of j < i
   bool mask_empty_cache = false;  // hide the zeros that stand for the time before a document
-  bool normalise = true;          // queries and keys of unit length
+  bool normalize = true;          // queries and keys of unit length
   bool reads_states = false;      // second queries for recurrent states: [self | cross] heads
   double input_dropout = 0.0;
   double attention_dropout = 0.0;
@@ -30,7 +30,7 @@ WindowOptions window_options(const LanguageModelConfig& config, bool reads_state
 class WindowAttention : public TokenMixing {
  public:
   explicit WindowAttention(const WindowOptions& options);
-  Tensor forward(const MixingInput& in, Call& call, const Scope& scope) override;
+  Tensor forward(const MixingInput& in, ForwardContext& context, const Scope& scope) override;
   void describe_state(int64_t level, const StatePlace& place, StateLayout& layout) const override;
 
   std::shared_ptr<const CompiledMixing> compile(nn::WeightPacker& packer) const override;
@@ -43,7 +43,7 @@ class WindowAttention : public TokenMixing {
   void describe_keys(int64_t level, Extent count, const StatePlace& place,
                      StateLayout& layout) const;
 
-  // Everything about the new tokens, once for the whole call. All [B, H, ·, d].
+  // Everything about the new tokens, once for the whole context. All [B, H, ·, d].
   struct Tokens {
     Tensor q, k, v;
     Tensor state_q;               // queries for recurrent states; undefined without reads_states
@@ -52,17 +52,18 @@ class WindowAttention : public TokenMixing {
   Tokens project(const MixingInput& in, const Scope& scope) const;
   // Queries or keys as scores read them.
   Tensor for_scores(const Tensor& heads) const {
-    return options_.normalise ? unit_length(heads) : heads;
+    return options_.normalize ? unit_length(heads) : heads;
   }
   // Puts the cached keys and values in front.
-  void attach_cache(Tokens& tokens, int64_t level, const Call& call) const;
+  void attach_cache(Tokens& tokens, int64_t level, const ForwardContext& context) const;
   // The window attention of all new tokens.
-  Tensor attend_window(const Tokens& tokens, int64_t level, Call& call, const Scope& scope) const;
+  Tensor attend_window(const Tokens& tokens, int64_t level, ForwardContext& context,
+                       const Scope& scope) const;
   // Attention of `queries` to recurrent states.
   Tensor attend_states(const Tensor& queries, const Tensor& keys, const Tensor& values,
                        const Scope& scope) const;
-  // Keeps the last `count` keys and values for the next call.
-  static void keep(const Tokens& tokens, int64_t count, int64_t level, Call& call);
+  // Keeps the last `count` keys and values for the next context.
+  static void keep(const Tokens& tokens, int64_t count, int64_t level, ForwardContext& context);
   Tensor output(const Tensor& heads, const Scope& scope) const;
   // Of two sets of heads, side by side.
   Tensor output(const Tensor& heads, const Tensor& more, const Scope& scope) const;
@@ -76,7 +77,7 @@ class WindowAttention : public TokenMixing {
   // `bias`, already scaled: made here unless it fits.
   Tensor attend_tile(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& positions,
                      Tensor& bias, const Scope& scope) const;
-  Tensor visible(int64_t queries, int64_t keys, const Tensor& positions) const;
+  Tensor mask(int64_t queries, int64_t keys, const Tensor& positions) const;
 
   WindowOptions options_;
   std::shared_ptr<nn::Projections> projections_;

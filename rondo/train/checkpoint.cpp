@@ -24,7 +24,7 @@ std::string checkpoint_checksum(const Checkpoint& checkpoint) {
   const auto add = [&](const void* data, size_t size) {
     hash = XXH3_64bits_withSeed(data, size, hash);
   };
-  for (const auto& [key, value] : checkpoint.facts) {
+  for (const auto& [key, value] : checkpoint.metadata) {
     if (key == kChecksumKey) continue;
     add(key.data(), key.size());
     add(value.data(), value.size());
@@ -48,7 +48,7 @@ int64_t tensor_bytes(const NamedTensors& tensors) {
 // Writes `checkpoint`; what the system refuses is said with the room that is needed.
 void write_checkpoint(const std::string& path, const Checkpoint& checkpoint) {
   try {
-    save_tensors(path, checkpoint.tensors, checkpoint.facts);
+    save_tensors(path, checkpoint.tensors, checkpoint.metadata);
   } catch (const Error& error) {
     if (error.code() != ExitCode::io) throw;
     throw Error(ExitCode::io,
@@ -87,9 +87,9 @@ void Checkpoint::add(const std::string& prefix, const NamedTensors& more) {
   for (const auto& [name, tensor] : more) tensors[prefix + name] = tensor;
 }
 
-std::string Checkpoint::fact(const std::string& key) const {
-  const auto found = facts.find(key);
-  return found == facts.end() ? std::string() : found->second;
+std::string Checkpoint::entry(const std::string& key) const {
+  const auto found = metadata.find(key);
+  return found == metadata.end() ? std::string() : found->second;
 }
 
 std::string CheckpointFolder::path(int64_t step) const {
@@ -104,8 +104,8 @@ void CheckpointFolder::save(int64_t step, const Checkpoint& checkpoint, int64_t 
                 fmt::format("{}: cannot make the folder: {}", folder_, error.message()));
   }
   Checkpoint whole = checkpoint;  // shares the tensors
-  whole.facts["format"] = kCheckpointFormat;
-  whole.facts[kChecksumKey] = checkpoint_checksum(whole);
+  whole.metadata["format"] = kCheckpointFormat;
+  whole.metadata[kChecksumKey] = checkpoint_checksum(whole);
   write_checkpoint(path(step), whole);
   // Later ones can only be damaged (else the run had gone on from them): they are not counted.
   std::vector<int64_t> all = steps();
@@ -166,15 +166,15 @@ std::optional<CheckpointFolder::Found> CheckpointFolder::newest() const {
 Checkpoint load_checkpoint(const std::string& path) {
   const SafetensorsFile file = SafetensorsFile::open(path);
   Checkpoint checkpoint;
-  checkpoint.facts = file.metadata();
-  if (checkpoint.facts["format"] != kCheckpointFormat) {
+  checkpoint.metadata = file.metadata();
+  if (checkpoint.metadata["format"] != kCheckpointFormat) {
     throw Error(ExitCode::bad_input, fmt::format("{}: not a checkpoint", path),
                 "checkpoints are written by 'rondo train'");
   }
   for (const TensorEntry& entry : file.entries()) {
     checkpoint.tensors[entry.name] = tensor_view(file, entry);
   }
-  if (checkpoint_checksum(checkpoint) != checkpoint.facts[kChecksumKey]) {
+  if (checkpoint_checksum(checkpoint) != checkpoint.metadata[kChecksumKey]) {
     throw Error(ExitCode::bad_input, fmt::format("{}: damaged, its checksum does not match", path));
   }
   for (auto& [name, tensor] : checkpoint.tensors) tensor = tensor.clone();

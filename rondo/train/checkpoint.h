@@ -11,12 +11,12 @@ namespace rondo {
 
 struct Checkpoint {
   NamedTensors tensors;  // "weight.…", "moment.…", "average.…", "carried.…"
-  std::map<std::string, std::string> facts;  // counters, data position, configuration
+  std::map<std::string, std::string> metadata;  // counters, data position, configuration
 
   // The tensors below `prefix` ("weight."), without it.
   NamedTensors below(const std::string& prefix) const;
   void add(const std::string& prefix, const NamedTensors& more);
-  std::string fact(const std::string& key) const;  // empty if there is none
+  std::string entry(const std::string& key) const;  // empty if there is none
 };
 
 // The checkpoints of a run folder, "checkpoints/00001000.safetensors" and so on.

@@ -39,8 +39,8 @@ std::unique_ptr<ImageModel> load_teacher(const RunConfig& config) {
   return teacher;
 }
 
-// Images normalised for one network as another wants them: pixels back to [0, 1], then its own way.
-Tensor renormalised(const Tensor& images, const AugmentConfig& from, const AugmentConfig& to) {
+// Images normalized for one network as another wants them: pixels back to [0, 1], then its own way.
+Tensor renormalized(const Tensor& images, const AugmentConfig& from, const AugmentConfig& to) {
   if (from.mean == to.mean && from.std == to.std) return images;
   const auto channels = [](const std::vector<double>& values) {
     return at::tensor(values, at::kDouble).to(at::kFloat).view({1, 3, 1, 1});
@@ -51,8 +51,8 @@ Tensor renormalised(const Tensor& images, const AugmentConfig& from, const Augme
 
 }  // namespace
 
-std::unique_ptr<ImageSet> open_labelled_images(const std::string& spec, const std::string& key,
-                                               int64_t classes, const ImageSet* like) {
+std::unique_ptr<ImageSet> open_labeled_images(const std::string& spec, const std::string& key,
+                                              int64_t classes, const ImageSet* like) {
   auto images = open_images(spec);
   const auto found = static_cast<int64_t>(images->classes().size());
   if (found > classes) {
@@ -75,9 +75,9 @@ ImageTask::ImageTask(const RunConfig& config) : config_(config) {
     throw Error(ExitCode::bad_input, "data.train: missing",
                 "say where the images are: --set data.train=FOLDER of class folders");
   }
-  train_ = open_labelled_images(config.images.train, "data.train", classes, nullptr);
+  train_ = open_labeled_images(config.images.train, "data.train", classes, nullptr);
   if (!config.images.valid.empty()) {
-    valid_ = open_labelled_images(config.images.valid, "data.valid", classes, train_.get());
+    valid_ = open_labeled_images(config.images.valid, "data.valid", classes, train_.get());
   }
   teacher_ = load_teacher(config);
   network_ = build_network(config.model);
@@ -99,7 +99,7 @@ Tensor ImageTask::targets() const {
 
 Tensor ImageTask::teacher_logits(const Tensor& images) const {
   const at::NoGradGuard no_grad;
-  Tensor x = renormalised(images, config_.augment, teacher_->augment);
+  Tensor x = renormalized(images, config_.augment, teacher_->augment);
   const int64_t side = image_side(teacher_->config);
   if (side != x.size(2)) x = at::upsample_bicubic2d(x, {side, side}, /*align_corners=*/false);
   return image_logits(*teacher_->network, x);

@@ -1,4 +1,4 @@
-// Training an image network on labelled images, with or without a teacher.
+// Training an image network on labeled images, with or without a teacher.
 #pragma once
 
 #include "rondo/image/pipeline.h"
@@ -9,8 +9,8 @@ namespace rondo {
 
 // Opens a set for a network of so many classes. Error{bad_input} if the set has more, or, unless
 // `like` is null, other classes than that one; `key` names the setting ("data.valid").
-std::unique_ptr<ImageSet> open_labelled_images(const std::string& spec, const std::string& key,
-                                               int64_t classes, const ImageSet* like);
+std::unique_ptr<ImageSet> open_labeled_images(const std::string& spec, const std::string& key,
+                                              int64_t classes, const ImageSet* like);
 
 class ImageTask : public Task {
  public:

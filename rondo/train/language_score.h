@@ -31,7 +31,7 @@ struct LanguageScore {
   double word_perplexity() const;
 };
 
-// Tokens of a document that make one item of a test. Neighbouring tokens are not independent;
+// Tokens of a document that make one item of a test. Neighboring tokens are not independent;
 // blocks of this length nearly are.
 constexpr int64_t kItemTokens = 1024;
 

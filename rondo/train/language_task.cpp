@@ -1,4 +1,4 @@
-// The language-modelling task.
+// The language-modeling task.
 #include "rondo/train/language_task.h"
 
 #include <fmt/format.h>
@@ -47,7 +47,7 @@ SegmentOptions training_segments(const RunConfig& config, const Tokenizer& token
   o.rows = config.train.batch;
   o.length = language_config(config).time.segment;
   o.seed = static_cast<uint64_t>(config.train.seed);
-  o.padding = tokenizer.marks().padding;
+  o.padding = tokenizer.special_tokens().padding;
   const int64_t width = language_config(config).width;
   require_memory(
       saturating_product(saturating_product(o.rows, o.length), width, sizeof(float)),

@@ -10,7 +10,7 @@ namespace rondo {
 
 class LanguageTask : public Task {
  public:
-  // Opens data and builds the model, its weights drawn from the seed. `cache_folder`: for tokenised
+  // Opens data and builds the model, its weights drawn from the seed. `cache_folder`: for tokenized
   // documents. Error{bad_input} if vocabulary and tokenizer differ or no training data is named.
   LanguageTask(const RunConfig& config, const std::string& cache_folder);
 
@@ -45,7 +45,7 @@ class LanguageTask : public Task {
   int64_t unused_probes_ = 0;
 };
 
-// exp of the entropy of the normalised singular values, averaged over the batch: how many
+// exp of the entropy of the normalized singular values, averaged over the batch: how many
 // directions a state [B, S, D] really uses.
 double effective_rank(const Tensor& state);
 

@@ -1,4 +1,4 @@
-// Adam, AdamW and what all optimisers share. Adafactor is in adafactor.cpp.
+// Adam, AdamW and what all optimizers share. Adafactor is in adafactor.cpp.
 #include "rondo/train/optimizer.h"
 
 #include <fmt/format.h>
@@ -121,7 +121,7 @@ void Optimizer::load(const NamedTensors& moments) {
         throw Error(ExitCode::bad_input,
                     fmt::format("checkpoint: moment '{}.{}' is missing or has another shape", kind,
                                 slot.name),
-                    "the checkpoint belongs to another optimiser or model");
+                    "the checkpoint belongs to another optimizer or model");
       }
       tensor.copy_(found->second);
     }

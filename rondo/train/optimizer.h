@@ -1,4 +1,4 @@
-// Optimisers over named parameters, each keeping its moments as named tensors that a checkpoint can
+// Optimizers over named parameters, each keeping its moments as named tensors that a checkpoint can
 // hold. A step is a pure function of (parameters, gradients, moments, step number, rate).
 #pragma once
 
@@ -45,7 +45,7 @@ class Optimizer {
 std::unique_ptr<Optimizer> make_optimizer(const OptimizerConfig& config,
                                           const torch::nn::Module& network);
 
-// Optimiser over loose tensors, for tests and other uses.
+// Optimizer over loose tensors, for tests and other uses.
 std::unique_ptr<Optimizer> make_optimizer(
     const OptimizerConfig& config, const std::vector<std::pair<std::string, Tensor>>& parameters);
 

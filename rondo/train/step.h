@@ -1,4 +1,4 @@
-// The parts of one optimiser step, shared by training and its dry run.
+// The parts of one optimizer step, shared by training and its dry run.
 #pragma once
 
 #include "rondo/config/train_config.h"

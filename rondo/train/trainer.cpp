@@ -106,16 +106,16 @@ class Trainer {
 
   std::vector<ConfigChange> restore(const Checkpoint& c, int64_t step) {
     const std::string source = folder_.checkpoints().path(step);
-    counters_ = Counters::parse(c.fact("counters"), source);
+    counters_ = Counters::parse(c.entry("counters"), source);
     load_values(c.below("weight."), named_tensors(task_.network()));
     load_values(c.below("average."), average_);
     optimizer_->load(c.below("moment."));
-    task_.restore(c.fact("position"), c.below("carried."));
+    task_.restore(c.entry("position"), c.below("carried."));
     saved_step_ = counters_.step;
     logged_step_ = counters_.step;
     logged_seconds_ = counters_.seconds;
     const std::string threads = std::to_string(at::get_num_threads());
-    const std::string before = c.fact("threads");
+    const std::string before = c.entry("threads");
     if (before.empty() || before == threads) return {};
     log_warn(
         "continuing with {} threads where the run had {}: sums are rounded in another order, so "
@@ -135,9 +135,9 @@ class Trainer {
     c.add("carried.", task_.carried());
     Counters counters = counters_;
     counters.seconds = seconds();
-    c.facts["counters"] = counters.dump();
-    c.facts["position"] = task_.position();
-    c.facts["threads"] = std::to_string(at::get_num_threads());
+    c.metadata["counters"] = counters.dump();
+    c.metadata["position"] = task_.position();
+    c.metadata["threads"] = std::to_string(at::get_num_threads());
     look_for_folder();
     folder_.checkpoints().save(counters_.step, c, config_.train.keep);
     saved_step_ = counters_.step;
@@ -155,7 +155,7 @@ class Trainer {
     }
   }
 
-  // One optimiser step: gradients of `accumulate` batches, scaled to their mean, clipped, applied.
+  // One optimizer step: gradients of `accumulate` batches, scaled to their mean, clipped, applied.
   void step(Progress& progress) {
     const int64_t number = ++counters_.step;
     const auto [sum, count] = compute_gradients(task_, config_.train, number);

@@ -44,11 +44,11 @@ PairBatchOptions batch_options(const RunConfig& config, const PairTokenizers& to
   o.tokens = config.pairs.batch_tokens;
   o.max_rows = config.train.batch;
   o.seed = static_cast<uint64_t>(config.train.seed);
-  o.source_padding = tokenizers.source->marks().padding;
-  o.target_padding = tokenizers.target->marks().padding;
-  o.source_end = tokenizers.source->marks().end;
-  o.target_begin = tokenizers.target->marks().begin;
-  o.target_end = tokenizers.target->marks().end;
+  o.source_padding = tokenizers.source->special_tokens().padding;
+  o.target_padding = tokenizers.target->special_tokens().padding;
+  o.source_end = tokenizers.source->special_tokens().end;
+  o.target_begin = tokenizers.target->special_tokens().begin;
+  o.target_end = tokenizers.target->special_tokens().end;
   return o;
 }
 

@@ -17,7 +17,7 @@ struct PairTensors {
 
 class TranslationTask : public Task {
  public:
-  // Opens data and builds the model, its weights drawn from the seed. `cache_folder`: for tokenised
+  // Opens data and builds the model, its weights drawn from the seed. `cache_folder`: for tokenized
   // pairs. Error{bad_input} if tokenizers and model do not fit or no training data is named.
   TranslationTask(const RunConfig& config, const std::string& cache_folder);
 

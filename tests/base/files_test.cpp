@@ -79,7 +79,7 @@ TEST(FilesTest, TwoWritersOfOnePathDoNotMix) {
   EXPECT_EQ(slurp(dir.file("a")), "second");
 }
 
-// A disk that fills in the middle, played by the limit on file size of this process.
+// A disk that fills in the middle, applied by the limit on file size of this process.
 TEST(FilesTest, AFailedWriteLeavesTheOldFile) {
   const TempDir dir;
   spill(dir.file("a"), "old");

@@ -20,7 +20,7 @@ std::string logged_at(int verbosity) {
   return text;
 }
 
-TEST(LogTest, VerbosityChoosesLevelsAndAPipeGetsNoColour) {
+TEST(LogTest, VerbosityChoosesLevelsAndAPipeGetsNoColor) {
   EXPECT_EQ(logged_at(-2), "error: bad 4\n");
   EXPECT_EQ(logged_at(-1), "warning: slow 3\nerror: bad 4\n");
   EXPECT_EQ(logged_at(0), "info: step 2\nwarning: slow 3\nerror: bad 4\n");

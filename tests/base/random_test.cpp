@@ -1,5 +1,5 @@
 // Counter-based randomness: the published numbers of Philox, determinism, distributions, and
-// independence of neighbouring seeds, purposes, steps and ranks.
+// independence of neighboring seeds, purposes, steps and ranks.
 #include "rondo/base/random.h"
 
 #include <gtest/gtest.h>
@@ -163,7 +163,7 @@ void expect_unrelated(CounterRandom a, CounterRandom b, const std::string& what)
       << what;
 }
 
-TEST(Random, NeighboursAreUnrelated) {
+TEST(Random, NeighborsAreUnrelated) {
   const CounterRandom base(1, "dropout", 10, 0);
   expect_unrelated(base, CounterRandom(2, "dropout", 10, 0), "seed");
   expect_unrelated(base, CounterRandom(1, "dropouu", 10, 0), "purpose");

@@ -229,7 +229,7 @@ TEST_F(ClassifyVerb, MoreAndFewerLoops) {
   EXPECT_EQ(paths_of(rondo_ok({"classify", file("projecting"), file("test"), "--loops", "1"}).out),
             test_paths());
   expect_refusal(rondo({"classify", file("projecting"), file("test"), "--loops", "3"}),
-                 ExitCode::bad_input, "cannot play 3 loops");
+                 ExitCode::bad_input, "cannot apply 3 loops");
   rondo_ok(pictures_->command("vanilla",
                               {"--set", "model.depth.scheme=vanilla", "--set", "train.steps=1"}));
   expect_refusal(rondo({"classify", file("vanilla"), file("test"), "--loops", "3"}),

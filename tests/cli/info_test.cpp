@@ -117,7 +117,7 @@ TEST(Info, StateIdsMayBeLeftOut) {
   EXPECT_EQ(parameters({"brt/rec-fixed-skip"}) -
                 parameters({"brt/rec-fixed-skip", "--set", "model.time.state_ids=false"}),
             512 * 1024);
-  EXPECT_EQ(parameters({"brt/rec-fixed-skip", "--set", "model.time.normalise=false"}),
+  EXPECT_EQ(parameters({"brt/rec-fixed-skip", "--set", "model.time.normalize=false"}),
             parameters({"brt/rec-fixed-skip"}));
 }
 

@@ -7,7 +7,7 @@ namespace {
 
 TEST(TimeSwitches, TrainReadAndWrite) {
   const Trainee t;
-  t.train("run", {"--set", "model.time.state_ids=false", "--set", "model.time.normalise=false",
+  t.train("run", {"--set", "model.time.state_ids=false", "--set", "model.time.normalize=false",
                   "--set", "train.steps=4"});
   const std::string model = t.file("run") + "/best.safetensors";
   const Arrays weights = read_arrays(model);
@@ -15,7 +15,7 @@ TEST(TimeSwitches, TrainReadAndWrite) {
   EXPECT_EQ(weights.count("stack.mixing.1.initial"), 1U);
   const std::string toml = rondo_ok({"info", model, "--toml"}).out;
   EXPECT_TRUE(contains(toml, "state_ids = false")) << toml;
-  EXPECT_TRUE(contains(toml, "normalise = false")) << toml;
+  EXPECT_TRUE(contains(toml, "normalize = false")) << toml;
 
   const auto text = [&](const Arguments& more) {
     Arguments words = {"generate", t.file("run"), "--threads",     "1", "--prompt", "round and ",

@@ -1,5 +1,5 @@
 // Kill -9 at any moment, the same command again: the last weights are bit for bit those of a run
-// that nobody disturbed. 30 kills for every optimiser, at random moments of the run's life
+// that nobody disturbed. 30 kills for every optimizer, at random moments of the run's life
 // (start-up, steps, the writing of a checkpoint), in parts so that no single test is long.
 #include "tests/cli/training.h"
 

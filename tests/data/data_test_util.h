@@ -21,9 +21,9 @@ namespace rondo::testing {
 // Lines of words from a small vocabulary, with some structure to learn, UTF-8 among them.
 inline std::string made_up_text(int64_t lines, uint64_t seed) {
   static const std::vector<std::string> kWords = {
-      "the",    "river", "carries", "its",  "stones", "slowly", "towards", "a",     "distant",
-      "sea",    "and",   "nobody",  "asks", "why",    "über",   "straße",  "café",  "Москва",
-      "日本語", "into",  "return",  "=",    "(x",     "+",      "y);",     "theme", "again"};
+      "the",    "river", "carries", "its",  "stones", "slowly", "toward", "a",     "distant",
+      "sea",    "and",   "nobody",  "asks", "why",    "über",   "straße", "café",  "Москва",
+      "日本語", "into",  "return",  "=",    "(x",     "+",      "y);",    "theme", "again"};
   CounterRandom random(seed, "made up text");
   std::string text;
   for (int64_t line = 0; line < lines; ++line) {

@@ -79,11 +79,11 @@ std::vector<PairLengths> random_lengths(size_t count, uint64_t seed, uint64_t lo
   return lengths;
 }
 
-PairBatchOptions with_marks(int64_t tokens) {
+PairBatchOptions with_special_tokens(int64_t tokens) {
   PairBatchOptions options;
   options.tokens = tokens;
-  const TokenMarks marks = make_tokenizer("bytes")->marks();
-  options.use_marks(marks, marks);
+  const SpecialTokens special_tokens = make_tokenizer("bytes")->special_tokens();
+  options.use_special_tokens(special_tokens, special_tokens);
   return options;
 }
 
@@ -190,7 +190,7 @@ TEST(PairBatches, WithoutShufflingEqualTheNaiveBatcher) {
   for (uint64_t seed = 0; seed < 12; ++seed) {
     const PairCorpus pairs(random_lengths(1 + 37 * seed, seed, 5 + seed * 4), seed);
     for (int variant = 0; variant < 16; ++variant) {
-      PairBatchOptions options = with_marks(seed % 3 == 0 ? 20 : 150);
+      PairBatchOptions options = with_special_tokens(seed % 3 == 0 ? 20 : 150);
       options.shuffle = false;
       options.endless = false;
       options.max_rows = variant % 2 == 0 ? 0 : 5;
@@ -221,7 +221,7 @@ TEST(PairBatches, ShuffledEveryPairOnceWithinTheBudget) {
   for (uint64_t seed = 0; seed < 25; ++seed) {
     const size_t count = 1 + random.below(400);
     const PairCorpus pairs(random_lengths(count, seed, 1 + random.below(60)), seed);
-    PairBatchOptions options = with_marks(static_cast<int64_t>(1 + random.below(400)));
+    PairBatchOptions options = with_special_tokens(static_cast<int64_t>(1 + random.below(400)));
     options.max_rows = static_cast<int64_t>(random.below(3) == 0 ? 1 + random.below(9) : 0);
     options.seed = seed;
     std::multiset<std::pair<size_t, int64_t>> expected;  // rows and longest of each batch
@@ -253,7 +253,7 @@ TEST(PairBatches, ContinueExactlyFromEveryPosition) {
   const PairCorpus pairs(random_lengths(150, 3, 30), 3);
   for (const bool shuffle : {true, false}) {
     for (const bool endless : {true, false}) {
-      PairBatchOptions options = with_marks(100);
+      PairBatchOptions options = with_special_tokens(100);
       options.shuffle = shuffle;
       options.endless = endless;
       PairBatches batches(pairs.corpus(), options);
@@ -309,7 +309,7 @@ double meeting_again(const std::vector<PairBatch>& before, const std::vector<Pai
 
 TEST(PairBatches, EpochsAndSeedsDiffer) {
   const PairCorpus pairs(random_lengths(4000, 5, 30), 5);
-  PairBatchOptions options = with_marks(300);
+  PairBatchOptions options = with_special_tokens(300);
   PairBatches batches(pairs.corpus(), options);
   PairBatches same(pairs.corpus(), options);
   options.seed = 2;
@@ -333,7 +333,7 @@ TEST(PairBatches, EpochsAndSeedsDiffer) {
 
 TEST(PairBatches, BuffersAreUsedAgain) {
   const PairCorpus pairs(random_lengths(300, 6, 50), 6);
-  PairBatches batches(pairs.corpus(), with_marks(200));
+  PairBatches batches(pairs.corpus(), with_special_tokens(200));
   PairBatch batch;
   ASSERT_TRUE(batches.next(batch));
   const auto places = [&] {
@@ -350,7 +350,7 @@ TEST(PairBatches, BuffersAreUsedAgain) {
 TEST(PairBatches, RefuseForeignPositions) {
   const PairCorpus pairs(random_lengths(50, 7, 20), 7);
   const PairCorpus others(random_lengths(50, 7, 20), 8);
-  const PairBatchOptions options = with_marks(60);
+  const PairBatchOptions options = with_special_tokens(60);
   PairBatches batches(pairs.corpus(), options);
   epoch_of(batches);
   const std::string position = batches.position();

@@ -21,7 +21,7 @@ class WideTokenizer : public Tokenizer {
  public:
   int64_t vocabulary() const override { return 256 * kStep; }
   int64_t largest_token() const override { return 255 * kStep; }
-  TokenMarks marks() const override { return {}; }
+  SpecialTokens special_tokens() const override { return {}; }
   std::vector<int32_t> encode(std::string_view text) const override {
     if (text.find("refuse me") != std::string_view::npos) {
       throw Error(ExitCode::failure, "refused");

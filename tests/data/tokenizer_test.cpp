@@ -1,4 +1,4 @@
-// Tokenizers: nothing is lost, marks are nothing, stretches add up, streams come in whole
+// Tokenizers: nothing is lost, special tokens are nothing, stretches add up, streams come in whole
 // characters, broken models are refused.
 #include "rondo/data/tokenizer.h"
 
@@ -36,10 +36,10 @@ TEST(Tokenizer, BytesAreIds) {
   EXPECT_EQ(bytes->name(), "bytes");
   EXPECT_EQ(bytes->encode("a\xFF"), (std::vector<int32_t>{97, 255}));
   EXPECT_EQ(bytes->decode({104, kBytePadding, kByteBegin, 105, kByteEnd, kByteUnknown}), "hi");
-  EXPECT_EQ(bytes->marks().padding, 256);
-  EXPECT_EQ(bytes->marks().begin, 257);
-  EXPECT_EQ(bytes->marks().end, 258);
-  EXPECT_EQ(bytes->marks().unknown, 259);
+  EXPECT_EQ(bytes->special_tokens().padding, 256);
+  EXPECT_EQ(bytes->special_tokens().begin, 257);
+  EXPECT_EQ(bytes->special_tokens().end, 258);
+  EXPECT_EQ(bytes->special_tokens().unknown, 259);
 }
 
 TEST(Tokenizer, NothingIsLost) {
@@ -58,9 +58,11 @@ TEST(Tokenizer, NothingIsLost) {
 
 TEST(Tokenizer, MarksAndForeignIdsDecodeToNothing) {
   for (const auto& tokenizer : all_kinds()) {
-    const TokenMarks marks = tokenizer->marks();
+    const SpecialTokens special_tokens = tokenizer->special_tokens();
     const auto beyond = static_cast<int32_t>(tokenizer->vocabulary());
-    EXPECT_EQ(tokenizer->decode({marks.padding, marks.begin, marks.end, marks.unknown}), "");
+    EXPECT_EQ(tokenizer->decode({special_tokens.padding, special_tokens.begin, special_tokens.end,
+                                 special_tokens.unknown}),
+              "");
     EXPECT_EQ(tokenizer->decode({-1, INT32_MIN, beyond, INT32_MAX}), "");
   }
 }

@@ -168,7 +168,7 @@ TEST_F(TokenizerTrain, RefusesBadOptionsAndNoText) {
   EXPECT_FALSE(std::filesystem::exists(options.output));
 }
 
-// As others train them: normalisation, dummy prefix and whitespace folding on.
+// As others train them: normalization, dummy prefix and whitespace folding on.
 TEST_F(TokenizerTrain, ForeignModelsAreMadeLossless) {
   const std::string path = folder_.file("foreign.model");
   const auto foreign = [&](const std::unordered_map<std::string, std::string>& extra) {
@@ -186,7 +186,7 @@ TEST_F(TokenizerTrain, ForeignModelsAreMadeLossless) {
   };
   const auto usual = foreign({{"byte_fallback", "true"}, {"user_defined_symbols", "<mask>"}});
   EXPECT_EQ(usual->decode(usual->encode("a <mask> b")), "a <mask> b");
-  EXPECT_EQ(usual->marks().padding, usual->marks().unknown);  // it has no padding
+  EXPECT_EQ(usual->special_tokens().padding, usual->special_tokens().unknown);  // it has no padding
   // Pieces that reach over spaces, so that words depend on each other.
   const auto reaching = foreign({{"byte_fallback", "true"}, {"split_by_whitespace", "false"}});
   const std::string sample = made_up_text(50, 6);

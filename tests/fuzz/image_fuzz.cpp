@@ -15,7 +15,7 @@
 
 namespace {
 
-volatile uint8_t fuzz_sink = 0;  // keeps the reads from being optimised away
+volatile uint8_t fuzz_sink = 0;  // keeps the reads from being optimized away
 
 // Small limits: the fuzzer shall try many files, not unpack large ones.
 constexpr rondo::DecodeLimits kFuzzLimits{2048, 1 << 18};

@@ -17,7 +17,7 @@
 
 namespace {
 
-volatile uint8_t fuzz_sink = 0;  // keeps the reads from being optimised away
+volatile uint8_t fuzz_sink = 0;  // keeps the reads from being optimized away
 
 void touch_tensors(const uint8_t* file, uint64_t size, const rondo::SafetensorsHeader& header) {
   RONDO_ASSERT(header.data_begin <= size);

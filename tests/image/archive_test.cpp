@@ -26,7 +26,8 @@ TEST(Tar, ListsFilesInOrder) {
   EXPECT_EQ(entries[1].name, "top/b.png");
   EXPECT_EQ(archive.substr(entries[1].begin, entries[1].size), std::string(513, 'B'));
   EXPECT_EQ(entries[2].name, "old");
-  EXPECT_EQ(list_tar(archive.substr(0, archive.size() - 1024), "x.tar").size(), 3U);  // no end mark
+  EXPECT_EQ(list_tar(archive.substr(0, archive.size() - 1024), "x.tar").size(),
+            3U);  // no end token
   EXPECT_TRUE(list_tar("", "x.tar").empty());
   EXPECT_TRUE(list_tar(tar_end(), "x.tar").empty());
 }

@@ -1,5 +1,5 @@
-// Operations on colours and geometry against Pillow's own results.
-#include "rondo/image/augment_colour.h"
+// Operations on colors and geometry against Pillow's own results.
+#include "rondo/image/augment_color.h"
 
 #include <gtest/gtest.h>
 
@@ -25,7 +25,7 @@ const std::map<std::string, Operation> kOperations = {
     {"posterize", Operation::posterize},
     {"solarize", Operation::solarize},
     {"solarize_add", Operation::solarize_add},
-    {"colour", Operation::colour},
+    {"colour", Operation::color},
     {"contrast", Operation::contrast},
     {"brightness", Operation::brightness},
     {"sharpness", Operation::sharpness},
@@ -64,7 +64,7 @@ std::vector<std::string> operation_names() {
 INSTANTIATE_TEST_SUITE_P(All, PillowOperation, ::testing::ValuesIn(operation_names()),
                          [](const auto& one) { return one.param; });
 
-TEST(ColourOperations, ExactSmallCases) {
+TEST(ColorOperations, ExactSmallCases) {
   Image image(2, 1);
   image.pixels = {0, 127, 128, 255, 64, 10};
   Image changed = image;
@@ -99,7 +99,7 @@ TEST(Geometry, MirrorAndPaddedCrops) {
   }
   mirror(twice);
   expect_same_image(twice, image, "mirrored twice");
-  const Colour fill = {1, 2, 3};
+  const Color fill = {1, 2, 3};
   for (int64_t left = -7; left <= 7; ++left) {
     for (int64_t top = -7; top <= 7; ++top) {
       const Image part = crop_padded(image, left, top, 6, 3, fill);

@@ -1,5 +1,5 @@
-// Augmentation as a whole: what magnitudes mean, the laws of crops and erasing, normalisation, the
-// configuration, and that an image is a function of its draws.
+// Augmentation as a whole: what magnitudes mean, the initializers of crops and erasing,
+// normalization, the configuration, and that an image is a function of its draws.
 #include "rondo/image/augment.h"
 
 #include <gtest/gtest.h>
@@ -30,7 +30,7 @@ TEST(RandAugment, ArgumentsAreTimms) {
   EXPECT_EQ(rand_argument(Operation::solarize_add, 9, false, size), 99);
   EXPECT_EQ(rand_argument(Operation::solarize_add, 5.5, false, size), 60);
   for (const Operation operation :
-       {Operation::colour, Operation::contrast, Operation::brightness, Operation::sharpness}) {
+       {Operation::color, Operation::contrast, Operation::brightness, Operation::sharpness}) {
     EXPECT_DOUBLE_EQ(rand_argument(operation, 9, false, size), 1.81);
     EXPECT_DOUBLE_EQ(rand_argument(operation, 9, true, size), 1 - 0.81);
     EXPECT_DOUBLE_EQ(rand_argument(operation, 10, true, size), 0.1);
@@ -79,15 +79,15 @@ TEST(RandAugment, DrawsEvenly) {
   EXPECT_NEAR(changed, kDraws / 2, 120);
 }
 
-TEST(ColourJitter, StaysWithinItsShare) {
-  Image grey(4, 4);
-  std::fill(grey.pixels.begin(), grey.pixels.end(), uint8_t{100});
+TEST(ColorJitter, StaysWithinItsShare) {
+  Image gray(4, 4);
+  std::fill(gray.pixels.begin(), gray.pixels.end(), uint8_t{100});
   int lowest = 255;
   int highest = 0;
   for (uint64_t i = 0; i < 500; ++i) {
     CounterRandom random(1, "jitter", i);
-    Image copy = grey;
-    colour_jitter(copy, 0.4, random);  // on one grey only brightness does anything
+    Image copy = gray;
+    color_jitter(copy, 0.4, random);  // on one gray only brightness does anything
     lowest = std::min<int>(lowest, copy.pixels[0]);
     highest = std::max<int>(highest, copy.pixels[0]);
   }
@@ -168,12 +168,12 @@ Augmenter::Load loader_of(const Image& image) {
   };
 }
 
-TEST(Augmenter, NormalisesAndBack) {
+TEST(Augmenter, NormalizesAndBack) {
   AugmentConfig config;
   const Augmenter augmenter(config, 6);
   const Image image = made_up_image(6, 6, 1);
   std::vector<float> pixels(3 * 36);
-  augmenter.normalise(image, pixels.data());
+  augmenter.normalize(image, pixels.data());
   for (int64_t i = 0; i < 36; ++i) {
     for (size_t c = 0; c < 3; ++c) {
       const double expected =
@@ -188,7 +188,7 @@ TEST(Augmenter, IsAFunctionOfItsDraws) {
   const Image image = made_up_image(50, 40, 1);
   AugmentConfig config;
   config.erase = 0.5;
-  config.colour_jitter = 0.4;
+  config.color_jitter = 0.4;
   config.interpolation = "random";
   for (const std::string crop : {"random-resized", "pad", "none"}) {
     for (const std::string automatic : {"none", "rand", "trivial"}) {

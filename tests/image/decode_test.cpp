@@ -85,8 +85,8 @@ TEST(Decode, PngOfEveryDepth) {
                                                      13)),
                                   "file");
   EXPECT_EQ(deep.pixels, (std::vector<uint8_t>{0x01, 0x80, 0xFF, 0x10, 0x30, 0x50}));
-  const Image deep_grey = decode_image(png_of(1, 1, 16, 0, std::string("\0\xAB\xCD", 3)), "file");
-  EXPECT_EQ(deep_grey.pixels, (std::vector<uint8_t>{0xAB, 0xAB, 0xAB}));
+  const Image deep_gray = decode_image(png_of(1, 1, 16, 0, std::string("\0\xAB\xCD", 3)), "file");
+  EXPECT_EQ(deep_gray.pixels, (std::vector<uint8_t>{0xAB, 0xAB, 0xAB}));
   const Image deep_alpha = decode_image(
       png_of(1, 1, 16, 6, std::string("\0\xAB\x01\xCD\x02\xEF\x03\x00\x00", 9)), "file");
   EXPECT_EQ(deep_alpha.pixels, (std::vector<uint8_t>{0xAB, 0xCD, 0xEF}));

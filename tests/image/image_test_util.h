@@ -157,11 +157,11 @@ inline std::string zlib_of(const std::string& data) {
 
 // `rows` is what zlib compresses: each row with its filter byte in front. `between` goes before the
 // pixels.
-inline std::string png_of(uint32_t width, uint32_t height, int depth, int colour,
+inline std::string png_of(uint32_t width, uint32_t height, int depth, int color,
                           const std::string& rows, const std::string& between = "",
                           int interlace = 0) {
   std::string header = big_endian(width, 4) + big_endian(height, 4);
-  for (const int byte : {depth, colour, 0, 0, interlace}) {
+  for (const int byte : {depth, color, 0, 0, interlace}) {
     header.push_back(static_cast<char>(byte));
   }
   return "\x89PNG\r\n\x1A\n" + png_chunk("IHDR", header) + between +

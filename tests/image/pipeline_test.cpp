@@ -56,7 +56,7 @@ class MadeUpSet : public ImageSet {
 AugmentConfig everything() {
   AugmentConfig config;
   config.auto_augment = "rand";
-  config.colour_jitter = 0.2;
+  config.color_jitter = 0.2;
   config.erase = 0.5;
   config.mixup = 0.8;
   config.cutmix = 1.0;

@@ -44,18 +44,18 @@ TEST(AddedKindOfTime, GeneratesWhatTheTrainedNetworkWould) {
 
 TEST(AddedKindOfTime, TrainsAndContinuesWhereItStopped) {
   const TimeKindRegistration running_mean(running_mean_kind(), make_running_mean);
-  const Workshop workshop;
-  RunConfig config = tiny_run(workshop, "running-mean");
-  LanguageTask untrained(config, workshop.cache());
-  const Checkpoint whole = trained(workshop, config, "whole");
+  const TrainingFixture fixture;
+  RunConfig config = tiny_run(fixture, "running-mean");
+  LanguageTask untrained(config, fixture.cache());
+  const Checkpoint whole = trained(fixture, config, "whole");
   const NamedTensors weights = whole.below("weight.");
   for (const char* name : {"stack.mixing.0.value.weight", "stack.mixing.1.output.weight"}) {
     EXPECT_FALSE(weights.at(name).equal(named_tensors(untrained.network()).at(name))) << name;
   }
   config.train.steps = 3;
-  trained(workshop, config, "parts");
+  trained(fixture, config, "parts");
   config.train.steps = 6;
-  const Checkpoint parts = trained(workshop, config, "parts");
+  const Checkpoint parts = trained(fixture, config, "parts");
   expect_identical_tensors(weights, parts.below("weight."));
   EXPECT_EQ(whole.below("carried.").count("level.1.sum"), 1U);
   expect_identical_tensors(whole.below("carried."), parts.below("carried."));

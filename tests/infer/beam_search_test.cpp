@@ -1,6 +1,6 @@
 // Beam search against two independent searches: one that looks at every sequence there is, and a
 // plain one that runs the whole network anew for every hypothesis. And: a sentence's translations
-// do not depend on its neighbours, on folding or on the threads.
+// do not depend on its neighbors, on folding or on the threads.
 #include "rondo/infer/beam_search.h"
 
 #include <cmath>
@@ -40,23 +40,23 @@ std::shared_ptr<EncoderDecoder> made(const EncoderDecoderConfig& config, uint64_
   return model;
 }
 
-BeamMarks marks_of(int64_t /*vocabulary*/) {
-  BeamMarks marks;
-  marks.begin = 1;
-  marks.end = 2;
-  marks.banned = {0, 1};
-  return marks;
+SearchTokens special_tokens_of(int64_t /*vocabulary*/) {
+  SearchTokens special_tokens;
+  special_tokens.begin = 1;
+  special_tokens.end = 2;
+  special_tokens.banned = {0, 1};
+  return special_tokens;
 }
 
-auto search(const CompiledTranslationModel& model, const Tensor& source, const BeamMarks& marks,
-            const BeamOptions& options) {
+auto search(const CompiledTranslationModel& model, const Tensor& source,
+            const SearchTokens& special_tokens, const BeamOptions& options) {
   const Runtime::Turn turn(Runtime::get());
-  return beam_search(model, source, marks, options, turn.team());
+  return beam_search(model, source, special_tokens, options, turn.team());
 }
 
-auto search(const EncoderDecoder& model, const Tensor& source, const BeamMarks& marks,
+auto search(const EncoderDecoder& model, const Tensor& source, const SearchTokens& special_tokens,
             const BeamOptions& options) {
-  return search(CompiledTranslationModel(model), source, marks, options);
+  return search(CompiledTranslationModel(model), source, special_tokens, options);
 }
 
 // log p of the next token after `prefix` for one sentence, by the whole network. [V]
@@ -109,7 +109,7 @@ TEST(BeamSearch, AWideBeamFindsTheBestOfAllSequences) {
     BeamOptions o;
     o.beam = 40;  // of 3 + 9 + 27 prefixes: nothing is ever dropped
     o.max_length = 4;
-    const auto found = search(*model, source, marks_of(6), o);
+    const auto found = search(*model, source, special_tokens_of(6), o);
     ASSERT_EQ(found.size(), 1U);
     EXPECT_EQ(found[0][0].tokens, best->tokens);
     EXPECT_NEAR(found[0][0].log_probability, best->log_p, 1e-4);
@@ -178,7 +178,7 @@ TEST_P(Schemes, EqualsThePlainSearch) {
     o.length_penalty = 0.6;
     o.max_ratio = 1.0;
     o.max_extra = 2;
-    const auto found = search(*model, source, marks_of(9), o);
+    const auto found = search(*model, source, special_tokens_of(9), o);
     for (size_t r = 0; r < 3; ++r) {
       const auto length = static_cast<int64_t>(sentences[r].size());
       const Tensor alone = at::tensor(sentences[r], at::kLong).unsqueeze(0);
@@ -272,7 +272,7 @@ TEST(BeamSearch, StaysWithinItsLength) {
   for (const int64_t most : {1, 2, 3}) {
     BeamOptions o;
     o.max_length = most;
-    const auto found = search(*model, source, marks_of(9), o);
+    const auto found = search(*model, source, special_tokens_of(9), o);
     for (const Hypothesis& h : found[0]) {
       EXPECT_LT(static_cast<int64_t>(h.tokens.size()), most);
     }
@@ -302,12 +302,12 @@ TEST(BeamSearch, ARoundedHeadKnowsItsExactLogits) {
 
 TEST(BeamSearch, BannedTokensAreNeverWritten) {
   const auto model = made(tiny_translator("ring", 9), 7);
-  BeamMarks marks = marks_of(9);
-  marks.banned = {0, 1, 4, 5, 6, 7};
+  SearchTokens special_tokens = special_tokens_of(9);
+  special_tokens.banned = {0, 1, 4, 5, 6, 7};
   BeamOptions o;
   o.n_best = 5;
   const Tensor source = at::tensor({3, 7, 5, 2}, at::kLong).unsqueeze(0);
-  const auto found = search(*model, source, marks, o);
+  const auto found = search(*model, source, special_tokens, o);
   for (const Hypothesis& h : found[0]) {
     for (const int32_t token : h.tokens) EXPECT_TRUE(token == 3 || token == 8) << token;
   }
@@ -330,14 +330,14 @@ TEST_P(Folded, SignalsComputeTheSame) {
                            {"target", at::randint(3, 9, {3, 5}, at::kLong)}};
   State state;
   const Tensor apart = model->forward(in, state, Scope()).at("logits");
-  const BeamMarks marks = marks_of(9);
+  const SearchTokens special_tokens = special_tokens_of(9);
   BeamOptions o;
   o.n_best = 5;
   const Tensor source = in.at("source");
-  const auto folded = search(CompiledTranslationModel(*model), source, marks, o);
+  const auto folded = search(CompiledTranslationModel(*model), source, special_tokens, o);
   const auto kept =
       search(CompiledTranslationModel(*model, nn::WeightFormat::fp32, SignalMode::apart), source,
-             marks, o);
+             special_tokens, o);
   ASSERT_EQ(folded.size(), kept.size());
   for (size_t i = 0; i < folded.size(); ++i) {
     ASSERT_EQ(folded[i].size(), kept[i].size());

@@ -49,13 +49,13 @@ std::map<std::string, LanguageModelConfig> writing_models() {
   recursive.depth.recursive.loops = {2};
   add("two_recurrent_layers", "block-recurrent").time.recurrent_layers = {1, 3};
   add("no_state_ids", "block-recurrent").time.state_ids = false;
-  add("not_normalised", "block-recurrent").time.normalise = false;
-  add("window_not_normalised", "window").time.normalise = false;
+  add("not_normalized", "block-recurrent").time.normalize = false;
+  add("window_not_normalized", "window").time.normalize = false;
   auto& neither = add("feedback_neither", "feedback");
-  neither.time.state_ids = neither.time.normalise = false;
-  auto& ring = add("ring_not_normalised", "block-recurrent");
+  neither.time.state_ids = neither.time.normalize = false;
+  auto& ring = add("ring_not_normalized", "block-recurrent");
   ring.depth.scheme = "ring";
-  ring.time.normalise = false;
+  ring.time.normalize = false;
   return models;
 }
 

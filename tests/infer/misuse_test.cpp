@@ -44,9 +44,10 @@ ImageModel image_model() {
 
 Tensor tokens_of(int64_t token) { return at::full({1, 3}, token, at::kLong); }
 
-void search(const Tensor& source, const BeamOptions& options = {}, const BeamMarks& marks = {}) {
+void search(const Tensor& source, const BeamOptions& options = {},
+            const SearchTokens& special_tokens = {}) {
   const Runtime::Turn turn(Runtime::get());
-  beam_search(*compiled_translation(), source, marks, options, turn.team());
+  beam_search(*compiled_translation(), source, special_tokens, options, turn.team());
 }
 
 void step_with(const StepRows& rows, const std::vector<int64_t>& tokens) {
@@ -193,9 +194,9 @@ const std::vector<Mistake> kTranslators = {
     {"NoRatio", "ratio", [] { search(tokens_of(3), beam_of([](auto& o) { o.max_ratio = NAN; })); }},
     {"MarkBeyondVocabulary", "expected marks from 0 to",
      [] {
-       BeamMarks marks;
-       marks.banned = {1 << 20};
-       search(tokens_of(3), {}, marks);
+       SearchTokens special_tokens;
+       special_tokens.banned = {1 << 20};
+       search(tokens_of(3), {}, special_tokens);
      }},
     {"DecodingWithoutEncoding", "expected a state that encode() made",
      [] {

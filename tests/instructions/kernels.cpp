@@ -1,5 +1,5 @@
 // Small kernels to be counted by valgrind, one per run: kernel_instructions NAME. Counted is what
-// happens inside counted_call(); see tools/instructions.sh. The CPU is the one valgrind plays,
+// happens inside counted_call(); see tools/instructions.sh. The CPU is the one valgrind uses,
 // which has AVX2 at most, so the count is the same on every machine that has AVX2.
 #include <cstdio>
 #include <cstring>
@@ -40,9 +40,9 @@ void count_attention() {
   use_attention_target("AVX2");
   const std::vector<float> data = waves(heads * tokens * width, 2e-3);
   const std::vector<float> factor(heads, 0.2F);
-  std::vector<uint8_t> visible(tokens * tokens);
+  std::vector<uint8_t> mask(tokens * tokens);
   for (int64_t i = 0; i < tokens; ++i) {
-    for (int64_t j = 0; j <= i; ++j) visible[static_cast<size_t>(i * tokens + j)] = 1;
+    for (int64_t j = 0; j <= i; ++j) mask[static_cast<size_t>(i * tokens + j)] = 1;
   }
   std::vector<float> out(data.size());
   const Strides strides = {heads * tokens * width, tokens * width, width};
@@ -53,8 +53,8 @@ void count_attention() {
   problem.width = width;
   problem.q = problem.k = problem.v = {data.data(), strides};
   problem.factor = factor.data();
-  problem.visible = visible.data();
-  problem.visible_row = tokens;
+  problem.mask = mask.data();
+  problem.mask_row = tokens;
   count([&] { attention_forward(problem, {out.data(), strides}, nullptr, /*threads=*/1); });
 }
 
@@ -67,7 +67,7 @@ void count_cross_entropy() {
   std::vector<float> log_sum(rows);
   std::vector<double> losses(rows);
   std::vector<float> gradient(logits.size());
-  const LabelledRows in = {logits.data(), labels.data(), rows, classes, 0.1};
+  const LabeledRows in = {logits.data(), labels.data(), rows, classes, 0.1};
   const SoftmaxRows kept = {largest.data(), log_sum.data()};
   count([&] {
     cross_entropy(in, kept, losses.data());

@@ -114,7 +114,7 @@ TEST(FusedFeedForward, EqualsPlainAndCountsTheSame) {
       shape.hidden = 50;
       shape.bias = biased;
       shape.activation = activation;
-      nn::FeedForward layer(shape, nn::torch_laws(24), nn::torch_laws(50));
+      nn::FeedForward layer(shape, nn::torch_init(24), nn::torch_init(50));
       nn::initialize(layer, 1);
       const Tensor u = noise({3, 7, 24}, 2, at::kFloat).requires_grad_(true);
       const Tensor inner = noise({3, 7, 50}, 3, at::kFloat);
@@ -138,7 +138,7 @@ TEST(FusedFeedForward, CompiledEqualsPlainInEveryFormat) {
   nn::FeedForwardShape shape;
   shape.width = 32;
   shape.hidden = 70;
-  nn::FeedForward layer(shape, nn::torch_laws(32), nn::torch_laws(70));
+  nn::FeedForward layer(shape, nn::torch_init(32), nn::torch_init(70));
   nn::initialize(layer, 1);
   const at::NoGradGuard no_grad;
   const PlainKernels plain;

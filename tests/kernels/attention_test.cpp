@@ -85,7 +85,7 @@ AttentionSample sample_of(const AttentionCase& c, at::ScalarType type) {
   if (c.scale) s.leaves["scale"] = (1 + 0.4 * noise({c.heads}, 4 + c.seed)).to(at::kFloat);
   if (c.bias) s.leaves["bias"] = noise({c.heads, c.queries, c.keys}, 5 + c.seed).to(at::kFloat);
   s.options.factor = 1.0 / std::sqrt(static_cast<double>(c.width));
-  if (c.mask != MaskKind::none) s.options.visible = mask_of(c);
+  if (c.mask != MaskKind::none) s.options.mask = mask_of(c);
   s.options.dropout = c.dropout;
   s.gradient = heads(c.queries, 6);
   s.seed = c.seed;
@@ -131,9 +131,9 @@ Tensor by_definition(const Tensor& q, const Tensor& k, const Tensor& v,
   Tensor scores = at::matmul(q, k.transpose(-2, -1)) * how.factor;
   if (how.bias.defined()) scores = scores + how.bias;
   if (how.scale.defined()) scores = scores * how.scale.view({-1, 1, 1});
-  if (how.visible.defined()) scores = scores.masked_fill(how.visible.logical_not(), -1e300);
+  if (how.mask.defined()) scores = scores.masked_fill(how.mask.logical_not(), -1e300);
   Tensor p = at::softmax(scores, -1);
-  if (how.visible.defined()) p = p.masked_fill(how.visible.logical_not(), 0.0);
+  if (how.mask.defined()) p = p.masked_fill(how.mask.logical_not(), 0.0);
   if (how.dropout > 0.0) p = p * kept_places(p.sizes().vec(), how.dropout);
   return at::matmul(p, v);
 }
@@ -204,7 +204,7 @@ TEST(AttentionKernels, FollowFiniteDifferences) {
   how.factor = 0.5;
   how.scale = variable({2}, 4);
   how.bias = variable({2, 5, 7}, 5);
-  how.visible = noise({2, 1, 5, 7}, 6).gt(-0.7);
+  how.mask = noise({2, 1, 5, 7}, 6).gt(-0.7);
   how.dropout = 0.2;
   const NamedTensors all = {{"q", q}, {"k", k}, {"v", v}, {"scale", how.scale}, {"bias", how.bias}};
   GradcheckOptions options;
@@ -272,13 +272,13 @@ TEST(AttentionKernels, AQueryThatSeesNothingGivesZerosAndNaNStaysNaN) {
       for (const char* name : {"out", "dq"}) {
         EXPECT_EQ(found.at(name).select(2, 35).abs().max().item<double>(), 0.0) << name;
       }
-      sample.options.visible.fill_(false);
+      sample.options.mask.fill_(false);
       for (const auto& [name, value] : differentiate(sample, type, fused)) {
         EXPECT_EQ(value.abs().max().item<double>(), 0.0) << name;
       }
-      sample.options.visible = mask_of(c);
+      sample.options.mask = mask_of(c);
     });
-    sample.options.visible = Tensor();
+    sample.options.mask = Tensor();
     sample.leaves["k"] = sample.leaves["k"].clone();
     sample.leaves["k"][0][0][3][1] = std::numeric_limits<float>::quiet_NaN();
     on_every_target([&] {

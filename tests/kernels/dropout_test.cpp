@@ -47,7 +47,7 @@ TEST(HashedDropout, WholeEqualsPieces) {
   }
 }
 
-TEST(HashedDropout, SeedsStretchesAndNeighboursAreIndependent) {
+TEST(HashedDropout, SeedsStretchesAndNeighborsAreIndependent) {
   constexpr int64_t count = 1 << 20;
   const auto agreement = [](const std::vector<float>& a, const std::vector<float>& b) {
     double same = 0;

@@ -27,8 +27,8 @@ std::shared_ptr<nn::FeedForward> drawn_feed_forward(const FeedForwardCase& c) {
   shape.hidden = c.hidden;
   shape.bias = c.bias;
   shape.activation = c.activation;
-  auto layer = std::make_shared<nn::FeedForward>(shape, nn::torch_laws(shape.width),
-                                                 nn::torch_laws(shape.hidden));
+  auto layer = std::make_shared<nn::FeedForward>(shape, nn::torch_init(shape.width),
+                                                 nn::torch_init(shape.hidden));
   nn::initialize(*layer, 1);
   return layer;
 }

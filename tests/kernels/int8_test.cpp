@@ -1,4 +1,4 @@
-// 8-bit products, every way this CPU has, against a plain loop over the quantised numbers and
+// 8-bit products, every way this CPU has, against a plain loop over the quantized numbers and
 // against fp32 ones: exact on numbers that 8 bits hold, within half a step of each factor on
 // others, whatever the sizes.
 #include "rondo/kernels/int8.h"

@@ -10,7 +10,7 @@ namespace {
 
 struct NormedCase {
   Shape shape;
-  bool centred, weighs_x, weighs_y;
+  bool centered, weighs_x, weighs_y;
 };
 const NormedCase kNormedCases[] = {
     {{1, 3}, true, false, false},     {{3, 5}, false, false, false},
@@ -29,7 +29,7 @@ std::vector<Tensor> normed_variables(const NormedCase& c, at::ScalarType type, u
   std::vector<Tensor> all = {leaf(noise(c.shape, seed) + 0.5, type),
                              leaf(noise(c.shape, seed + 1), type),
                              leaf(noise({c.shape.back()}, seed + 2) * 0.5 + 1.0, type)};
-  if (c.centred) all.push_back(leaf(noise({c.shape.back()}, seed + 3), type));
+  if (c.centered) all.push_back(leaf(noise({c.shape.back()}, seed + 3), type));
   if (c.weighs_x) all.push_back(leaf(at::full({}, 0.7), type));
   if (c.weighs_y) all.push_back(leaf(at::full({}, -1.3), type));
   return all;
@@ -38,12 +38,12 @@ std::vector<Tensor> normed_variables(const NormedCase& c, at::ScalarType type, u
 nn::NormedSum apply_normed(const NormedCase& c, const std::vector<Tensor>& v,
                            nn::Result result = nn::Result::stream) {
   size_t next = 3;
-  const Tensor bias = c.centred ? v[next++] : Tensor();
+  const Tensor bias = c.centered ? v[next++] : Tensor();
   const Tensor a = c.weighs_x ? v[next++] : Tensor();
   const Tensor b = c.weighs_y ? v[next++] : Tensor();
   const nn::WeightedSum sum = {v[0], v[1], a, b};
-  return c.centred ? nn::layer_norm(sum, v[2], bias, 1e-5, Scope(), result)
-                   : nn::rms_norm(sum, v[2], 1e-6, Scope(), result);
+  return c.centered ? nn::layer_norm(sum, v[2], bias, 1e-5, Scope(), result)
+                    : nn::rms_norm(sum, v[2], 1e-6, Scope(), result);
 }
 
 WithGradients run_normed(const NormedCase& c, at::ScalarType type, uint64_t seed,
@@ -51,7 +51,7 @@ WithGradients run_normed(const NormedCase& c, at::ScalarType type, uint64_t seed
   std::vector<Tensor> variables = normed_variables(c, type, seed);
   const nn::NormedSum out = apply_normed(c, variables, result);
   if (used == Used::sum) {  // the norm's own weights then have no gradient
-    variables.erase(variables.begin() + 2, variables.begin() + (c.centred ? 4 : 3));
+    variables.erase(variables.begin() + 2, variables.begin() + (c.centered ? 4 : 3));
     return with_gradients(out.sum, variables);
   }
   const Tensor norm = out.norm.to(out.sum.scalar_type());
@@ -83,7 +83,7 @@ TEST(NormsOfSums, CanAnswerInBf16) {
     const nn::MixedPrecision off(false);
     WithGradients want = run_normed(c, at::kDouble, 40);
     // Not those of a and b, single sums over all numbers: what is left of rounding is as large.
-    for (WithGradients* all : {&got, &want}) all->gradients.resize(c.centred ? 4 : 3);
+    for (WithGradients* all : {&got, &want}) all->gradients.resize(c.centered ? 4 : 3);
     expect_agreement(got, want, 1e-2, std::to_string(c.shape.back()));
   }
 }

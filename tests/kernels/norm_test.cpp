@@ -14,11 +14,11 @@ struct NormCase {
   Tensor x, weight, bias;  // bias undefined: RMS norm
 };
 
-NormCase norm_case(const Shape& shape, bool centred, uint64_t seed) {
+NormCase norm_case(const Shape& shape, bool centered, uint64_t seed) {
   NormCase c;
   c.x = noise(shape, seed) * 2.0 + 0.7;
   c.weight = noise({shape.back()}, seed + 1) * 0.5 + 1.0;
-  if (centred) c.bias = noise({shape.back()}, seed + 2);
+  if (centered) c.bias = noise({shape.back()}, seed + 2);
   return c;
 }
 
@@ -47,11 +47,11 @@ const std::vector<Shape>& norm_shapes() {
 TEST(FusedNorms, EqualTheDoubleReference) {
   uint64_t seed = 1;
   for (const Shape& shape : norm_shapes()) {
-    for (const bool centred : {true, false}) {
-      const NormCase c = norm_case(shape, centred, seed++);
+    for (const bool centered : {true, false}) {
+      const NormCase c = norm_case(shape, centered, seed++);
       const WithGradients got = run_norm_case(c, at::kFloat);
       EXPECT_EQ(got.result.scalar_type(), at::kFloat);
-      const std::string what = std::to_string(shape.back()) + (centred ? " layer" : " rms");
+      const std::string what = std::to_string(shape.back()) + (centered ? " layer" : " rms");
       const PlainKernels plain;
       expect_agreement(got, run_norm_case(c, at::kDouble), 1e-5, what);
       expect_agreement(got, run_norm_case(c, at::kFloat), 1e-5, what);
@@ -63,8 +63,8 @@ TEST(FusedNorms, TakeBf16RowsInMixedPrecision) {
   const nn::MixedPrecision mixed(true);
   uint64_t seed = 50;
   for (const Shape& shape : norm_shapes()) {
-    for (const bool centred : {true, false}) {
-      NormCase c = norm_case(shape, centred, seed++);
+    for (const bool centered : {true, false}) {
+      NormCase c = norm_case(shape, centered, seed++);
       c.x = c.x.to(at::kBFloat16).to(at::kDouble);  // the same numbers for both
       const WithGradients got = run_norm_case(c, at::kBFloat16);
       EXPECT_EQ(got.result.scalar_type(), at::kFloat);
@@ -94,16 +94,16 @@ TEST(FusedNorms, CanAnswerInBf16) {
 }
 
 TEST(FusedNorms, PassGradcheck) {
-  for (const bool centred : {true, false}) {
+  for (const bool centered : {true, false}) {
     const Tensor x = variable({4, 6}, 1);
     const Tensor weight = variable({6}, 2);
-    const Tensor bias = centred ? variable({6}, 3) : Tensor();
+    const Tensor bias = centered ? variable({6}, 3) : Tensor();
     NamedTensors variables = {{"x", x}, {"weight", weight}};
-    if (centred) variables["bias"] = bias;
+    if (centered) variables["bias"] = bias;
     gradcheck(
         [&] {
           return apply_norm(x.to(at::kFloat), weight.to(at::kFloat),
-                            centred ? bias.to(at::kFloat) : Tensor())
+                            centered ? bias.to(at::kFloat) : Tensor())
               .to(at::kDouble);
         },
         variables, fp32_gradcheck());

@@ -1,4 +1,4 @@
-// Fused optimiser steps against the same steps by torch operations, over odd shapes; sums that do
+// Fused optimizer steps against the same steps by torch operations, over odd shapes; sums that do
 // not depend on the number of threads; a scale that is folded in.
 #include "rondo/kernels/optimizer.h"
 

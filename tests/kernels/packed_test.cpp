@@ -125,23 +125,23 @@ TEST(OneRow, Norms) {
       const Numbers x = random_numbers(width, 8, 4.0F);
       const Numbers weight = random_numbers(width, 9);
       const Numbers bias = random_numbers(width, 10);
-      for (const bool centred : {false, true}) {
+      for (const bool centered : {false, true}) {
         double mean = 0.0;
-        if (centred) {
+        if (centered) {
           for (const float v : x) mean += v / static_cast<double>(width);
         }
         double squares = 0.0;
         for (const float v : x) squares += (v - mean) * (v - mean);
         const double factor = 1.0 / std::sqrt(squares / static_cast<double>(width) + 1e-3);
         Numbers y(x.size());
-        kernels::norm_one(x.data(), weight.data(), centred ? bias.data() : nullptr, 1e-3F, width,
+        kernels::norm_one(x.data(), weight.data(), centered ? bias.data() : nullptr, 1e-3F, width,
                           y.data());
         for (size_t i = 0; i < x.size(); ++i) {
-          ASSERT_NEAR(y[i], (x[i] - mean) * factor * weight[i] + (centred ? bias[i] : 0.0), 2e-5);
+          ASSERT_NEAR(y[i], (x[i] - mean) * factor * weight[i] + (centered ? bias[i] : 0.0), 2e-5);
         }
       }
       Numbers unit = x;
-      kernels::normalise_one(unit.data(), width, 1e-6F);
+      kernels::normalize_one(unit.data(), width, 1e-6F);
       double squares = 1e-6;
       for (const float v : x) squares += double{v} * v;
       for (size_t i = 0; i < x.size(); ++i) ASSERT_NEAR(unit[i], x[i] / std::sqrt(squares), 1e-6);

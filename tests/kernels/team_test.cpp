@@ -42,10 +42,10 @@ TEST(TeamWork, MembersSeeWhatOthersDidBeforeTheyMet) {
     team.run(members, [&](int member) {
       for (int part = 0; part < 3; ++part) {
         written[member] = round * (member + 1) + part;
-        team.meet();
+        team.barrier();
         sums[member] = 0;
         for (int other = 0; other < members; ++other) sums[member] += written[other];
-        team.meet();
+        team.barrier();
       }
     });
     int want = 0;

@@ -17,7 +17,7 @@ TEST(CostFormula, OfAVisionTransformer) {
   const int64_t level_work = 4 * n * d * d + 2 * n * n * d + 2 * n * d * f;
   const int64_t end_work = patches * 3 * 256 * d + d * classes;
   EXPECT_EQ(cost.multiply_adds, static_cast<double>(levels * level_work + end_work));
-  EXPECT_EQ(cost.normalised, static_cast<double>((2 * levels + 1) * n * d));
+  EXPECT_EQ(cost.normalized, static_cast<double>((2 * levels + 1) * n * d));
   EXPECT_EQ(cost.shared, 0);
   EXPECT_EQ(cost.per_level, levels * block);
 }
@@ -85,7 +85,7 @@ class WorkAdder : public Observer {
   bool wants(const std::string& /*name*/) override { return false; }
   void activation(const std::string& /*name*/, const Tensor& /*value*/) override {}
   void multiply_adds(const std::string& /*name*/, double count) override { work += count; }
-  void normalised(const std::string& /*name*/, double count) override { norms += count; }
+  void normalized(const std::string& /*name*/, double count) override { norms += count; }
   double work = 0, norms = 0;
 };
 
@@ -108,7 +108,7 @@ TEST_P(CostOfEvery, TinyModelIsWhatTheRealNetworkHasAndDoes) {
   State state;
   m.network->forward(inputs, state, Scope(&adder));
   EXPECT_EQ(cost.multiply_adds, adder.work);
-  EXPECT_EQ(cost.normalised, adder.norms);
+  EXPECT_EQ(cost.normalized, adder.norms);
 }
 
 TEST_P(CostOfEvery, PartsAddUp) {
@@ -162,7 +162,7 @@ double attention_work(int64_t loops, int64_t groups) {
 }
 
 TEST(SlicedCost, TheoremOne) {
-  // N loops of G groups cost N/G of global attention played once; as much when N = G.
+  // N loops of G groups cost N/G of global attention applied once; as much when N = G.
   const double global = attention_work(1, 1);
   EXPECT_GT(global, 0.0);
   for (const int64_t loops : {1, 2, 3, 4, 8}) {
@@ -178,13 +178,13 @@ TEST(AuthorsCount, IsTheRuleWrittenOut) {
   // 5 per normalized element, 6 per GELU element, 1 per element added or divided.
   const double n = 197, d = 768, f = 3072, heads = 12, levels = 12;
   const Cost vit = measure_cost(find_model("ringformer/image-base-vit").config());
-  EXPECT_EQ(vit.normalised, (2 * levels + 1) * n * d);
+  EXPECT_EQ(vit.normalized, (2 * levels + 1) * n * d);
   EXPECT_EQ(vit.gelu, levels * n * f);
   EXPECT_EQ(vit.elementwise, (2 * levels + 1) * n * d + levels * heads * n * n);
   EXPECT_EQ(vit.forming, 0);
   EXPECT_EQ(vit.by(CountRule::authors),
-            vit.multiply_adds + 5 * vit.normalised + 6 * vit.gelu + vit.elementwise);
-  EXPECT_EQ(vit.by(CountRule::norms), vit.multiply_adds + 5 * vit.normalised);
+            vit.multiply_adds + 5 * vit.normalized + 6 * vit.gelu + vit.elementwise);
+  EXPECT_EQ(vit.by(CountRule::norms), vit.multiply_adds + 5 * vit.normalized);
   EXPECT_EQ(vit.by(CountRule::macs), vit.multiply_adds);
 
   // RingFormer: the same, and for its 48 signals M = A B (d x r x d) and 1 per element of M, and

@@ -20,7 +20,7 @@ struct LanguageCase {
   const char* name;
   const char* model;
   bool state_ids = true;
-  bool normalise = true;
+  bool normalize = true;
 };
 
 LanguageModelConfig language_config(const LanguageCase& given) {
@@ -29,7 +29,7 @@ LanguageModelConfig language_config(const LanguageCase& given) {
   c.time.recurrent_layers = {2};
   c.time.memory_layer = 2;
   c.time.state_ids = given.state_ids;
-  c.time.normalise = given.normalise;
+  c.time.normalize = given.normalize;
   return c;
 }
 
@@ -41,7 +41,7 @@ WindowOptions options_of(const LanguageModelConfig& c, int64_t level) {
   WindowOptions o;
   o.shape.heads = c.heads;
   o.window = c.time.window;
-  o.normalise = c.time.normalise;
+  o.normalize = c.time.normalize;
   o.reads_states = is_recurrent(c, level);
   return o;
 }
@@ -61,7 +61,7 @@ Tensor plain_logits(const LanguageModel& model, const Tensor& tokens) {
     PlainDocument document(*modules[mixing], options_of(c, i));
     const Tensor u = rms("stack." + numbered("norm", 2 * i), x);
     if (c.time.kind == "memorizing" && c.time.memory_layer == i + 1) {
-      x = x + document.memorizing(u, c.time.memory_size, c.time.neighbours);
+      x = x + document.memorizing(u, c.time.memory_size, c.time.neighbors);
     } else {
       x = x + (is_recurrent(c, i) ? document.recurrent(u, c.time) : document.window(u));
     }
@@ -99,12 +99,12 @@ TEST_P(PlainLanguageModel, GivesTheSameLogitsWholeAndInPieces) {
 INSTANTIATE_TEST_SUITE_P(
     Models, PlainLanguageModel,
     ::testing::Values(LanguageCase{"memorizing", "brt/memorizing-32k"},
-                      LanguageCase{"memorizing_not_normalised", "brt/memorizing-32k", true, false},
+                      LanguageCase{"memorizing_not_normalized", "brt/memorizing-32k", true, false},
                       LanguageCase{"slide", "brt/slide-12l"},
-                      LanguageCase{"slide_not_normalised", "brt/slide-12l", true, false},
+                      LanguageCase{"slide_not_normalized", "brt/slide-12l", true, false},
                       LanguageCase{"fixed_skip", "brt/rec-fixed-skip"},
                       LanguageCase{"fixed_skip_no_ids", "brt/rec-fixed-skip", false, true},
-                      LanguageCase{"fixed_skip_not_normalised", "brt/rec-fixed-skip", true, false},
+                      LanguageCase{"fixed_skip_not_normalized", "brt/rec-fixed-skip", true, false},
                       LanguageCase{"fixed_skip_neither", "brt/rec-fixed-skip", false, false},
                       LanguageCase{"lstm_dual_neither", "brt/rec-lstm-dual", false, false}),
     [](const auto& given) { return std::string(given.param.name); });

@@ -267,7 +267,7 @@ TEST(InstalledAllocator, StepsOfVaryingLengthsDoNotGrow) {
   std::vector<std::shared_ptr<nn::FeedForward>> levels;
   for (int i = 0; i < 2; ++i) {
     levels.push_back(
-        std::make_shared<nn::FeedForward>(shape, nn::torch_laws(64), nn::torch_laws(256)));
+        std::make_shared<nn::FeedForward>(shape, nn::torch_init(64), nn::torch_init(256)));
     nn::initialize(*levels.back(), 1);
   }
   std::mt19937_64 draw(2);

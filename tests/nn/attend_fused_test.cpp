@@ -66,7 +66,7 @@ TEST(AttendFused, EqualsPlainOperationsAndDropsTheSamePlaces) {
     both.how.factor = 0.3;
     both.how.scale = noise({kH}, 5, at::kFloat).requires_grad_();
     both.how.bias = noise({kH, kTq, kTk}, 6, at::kFloat).requires_grad_();
-    both.how.visible = noise({kB, 1, kTq, kTk}, 7).gt(0.0);
+    both.how.mask = noise({kB, 1, kTq, kTk}, 7).gt(0.0);
     both.how.dropout = rate;
     both.expect_alike(1e-5);
   }
@@ -75,7 +75,7 @@ TEST(AttendFused, EqualsPlainOperationsAndDropsTheSamePlaces) {
 TEST(AttendFused, TakesMasksOfAllShapes) {
   BothWays both;
   const Tensor whole = noise({kB, kH, kTq, kTk}, 8).gt(-0.5);
-  const Tensor visible[] = {
+  const Tensor masks[] = {
       whole[0][0],                                      // [Tq, Tk]
       whole[0][0].slice(0, 0, 1),                       // [1, Tk]
       whole.narrow(1, 0, 1),                            // [B, 1, Tq, Tk]
@@ -88,9 +88,9 @@ TEST(AttendFused, TakesMasksOfAllShapes) {
       at::ones({kTq, kTk}, at::kBool).tril(kTk - kTq),  // causal
       at::zeros({kTq, kTk}, at::kBool),                 // nobody sees anything
   };
-  for (const Tensor& mask : visible) {
+  for (const Tensor& mask : masks) {
     SCOPED_TRACE(::testing::PrintToString(mask.sizes().vec()));
-    both.how.visible = mask;
+    both.how.mask = mask;
     both.expect_alike(1e-5);
   }
 }

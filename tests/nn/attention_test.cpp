@@ -21,10 +21,10 @@ struct AttendInputs {
 
 // Row 1 of the queries sees nothing at all in the first example; the rest see some keys.
 Tensor partial_mask() {
-  Tensor visible = noise({kBatch, 1, kQueries, kKeys}, 6).gt(-0.3);
-  visible[0][0][1].fill_(false);
-  visible[1][0][0].fill_(true);
-  return visible;
+  Tensor mask = noise({kBatch, 1, kQueries, kKeys}, 6).gt(-0.3);
+  mask[0][0][1].fill_(false);
+  mask[1][0][0].fill_(true);
+  return mask;
 }
 
 TEST(AttendGradients, EveryCombinationOfOptions) {
@@ -34,7 +34,7 @@ TEST(AttendGradients, EveryCombinationOfOptions) {
     nn::AttendOptions how;
     if ((choice & 1) != 0) variables["scale"] = how.scale = in.scale;
     if ((choice & 2) != 0) variables["bias"] = how.bias = in.bias;
-    if ((choice & 4) != 0) how.visible = partial_mask();
+    if ((choice & 4) != 0) how.mask = partial_mask();
     if ((choice & 8) != 0) how.factor = 0.4;
     SCOPED_TRACE(choice);
     gradcheck([&] { return nn::attend(in.q, in.k, in.v, how, false, Scope()); }, variables);
@@ -48,7 +48,7 @@ TEST(Attend, IsSoftmaxOfScaledBiasedScores) {
   how.factor = 0.7;
   how.scale = in.scale;
   how.bias = in.bias;
-  how.visible = partial_mask();
+  how.mask = partial_mask();
   const Tensor y = nn::attend(in.q, in.k, in.v, how, false, Scope());
   for (int64_t b = 0; b < kBatch; ++b) {
     for (int64_t h = 0; h < kHeads; ++h) {
@@ -56,7 +56,7 @@ TEST(Attend, IsSoftmaxOfScaledBiasedScores) {
         Tensor sum = at::zeros({kHead}, at::kDouble);
         double total = 0.0;
         for (int64_t j = 0; j < kKeys; ++j) {
-          if (!how.visible[b][0][i][j].item<bool>()) continue;
+          if (!how.mask[b][0][i][j].item<bool>()) continue;
           const double dot = (in.q[b][h][i] * in.k[b][h][j]).sum().item<double>();
           const double score =
               (0.7 * dot + in.bias[h][i][j].item<double>()) * in.scale[h].item<double>();
@@ -74,8 +74,8 @@ TEST(Attend, AQueryThatSeesNothingGivesExactlyZeroAndFiniteGradients) {
     AttendInputs in;
     nn::AttendOptions how;
     how.bias = in.bias;
-    how.visible = partial_mask();
-    if (everywhere) how.visible.fill_(false);
+    how.mask = partial_mask();
+    if (everywhere) how.mask.fill_(false);
     const Tensor y = nn::attend(in.q, in.k, in.v, how, false, Scope());
     EXPECT_EQ(y[0].select(1, 1).abs().max().item<double>(), 0.0);
     y.square().sum().backward();
@@ -91,8 +91,8 @@ TEST(Attend, HiddenKeysDoNotMatterAtAll) {
   const at::NoGradGuard no_grad;
   const AttendInputs in;
   nn::AttendOptions how;
-  how.visible = at::ones({kQueries, kKeys}, at::kBool);
-  how.visible.select(1, 2).fill_(false);
+  how.mask = at::ones({kQueries, kKeys}, at::kBool);
+  how.mask.select(1, 2).fill_(false);
   const Tensor before = nn::attend(in.q, in.k, in.v, how, false, Scope());
   Tensor k = in.k.clone();
   Tensor v = in.v.clone();
@@ -135,7 +135,7 @@ class AddsStream : public nn::LinearHook {
 
 TEST(Projections, AHookTakesThePlaceOfItsMapAlone) {
   // Heads · head width (6) differs from the stream's width (5).
-  nn::Projections projections({5, 2, 3, true, nn::torch_laws(5), nn::torch_laws(6)});
+  nn::Projections projections({5, 2, 3, true, nn::torch_init(5), nn::torch_init(6)});
   nn::initialize(projections, 1);
   const Tensor u = noise({2, 3, 5}, 2).to(at::kFloat);
   const Tensor x = noise({2, 3, 5}, 3).to(at::kFloat);

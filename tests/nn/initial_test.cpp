@@ -1,5 +1,5 @@
-// The laws parameters are drawn from, and what a drawn value depends on: seed and name, nothing
-// else.
+// The initializers parameters are drawn from, and what a drawn value depends on: seed and name,
+// nothing else.
 #include <cmath>
 
 #include "rondo/nn/layers.h"
@@ -8,17 +8,17 @@
 namespace rondo::test {
 namespace {
 
-// One tensor of one law.
+// One tensor of one initializer.
 class Drawn : public nn::Module {
  public:
-  Drawn(const Shape& shape, nn::Law law, const std::string& name = "value") {
-    value = parameter(name, shape, law);
+  Drawn(const Shape& shape, nn::Initializer initializer, const std::string& name = "value") {
+    value = parameter(name, shape, initializer);
   }
   Tensor value;
 };
 
-Tensor draw(nn::Law law, uint64_t seed = 1, const Shape& shape = {400, 500}) {
-  Drawn drawn(shape, law);
+Tensor draw(nn::Initializer initializer, uint64_t seed = 1, const Shape& shape = {400, 500}) {
+  Drawn drawn(shape, initializer);
   nn::initialize(drawn, seed);
   return drawn.value.detach().to(at::kDouble);
 }
@@ -43,12 +43,12 @@ TEST(InitialLaws, Normal) {
 }
 
 TEST(InitialLaws, Uniform) {
-  for (const auto& [law, bound] :
+  for (const auto& [initializer, bound] :
        {std::make_pair(nn::uniform(0.3), 0.3),
         std::make_pair(nn::xavier_uniform(30, 20), std::sqrt(6.0 / 50)),
         std::make_pair(nn::xavier_uniform(30, 20, 0.5), 0.5 * std::sqrt(6.0 / 50)),
         std::make_pair(nn::torch_default(16), 0.25)}) {
-    const Tensor value = draw(law);
+    const Tensor value = draw(initializer);
     expect_moments(value, 0.0, bound / std::sqrt(3.0));
     EXPECT_LE(value.abs().max().item<double>(), bound * (1 + 1e-6));
     EXPECT_GT(value.max().item<double>(), 0.999 * bound);
@@ -69,9 +69,9 @@ TEST(InitialLaws, TruncatedNormalIsCutAtTwoSigmaAndKeepsItsDeviation) {
 }
 
 TEST(InitialLaws, TheZeroRowIsZeroAndTheRestIsNot) {
-  nn::Law law = nn::normal(1.0);
-  law.zero_row = 2;
-  const Tensor value = draw(law, 1, {4, 8});
+  nn::Initializer initializer = nn::normal(1.0);
+  initializer.zero_row = 2;
+  const Tensor value = draw(initializer, 1, {4, 8});
   EXPECT_EQ(value[2].abs().max().item<double>(), 0.0);
   for (const int64_t row : {0, 1, 3}) EXPECT_GT(value[row].abs().min().item<double>(), 0.0);
 }
@@ -100,7 +100,8 @@ TEST(InitialValues, DependOnSeedAndNameButNotOnOrder) {
     expect_identical(item.value(), b[item.key()], item.key());
     EXPECT_FALSE(item.value().equal(c[item.key()])) << item.key();
   }
-  EXPECT_FALSE(a["first.weight"].equal(a["second.weight"])) << "equal shape and law, other name";
+  EXPECT_FALSE(a["first.weight"].equal(a["second.weight"]))
+      << "equal shape and initializer, other name";
 }
 
 TEST(InitialValues, DoNotTouchTorchsOwnGenerator) {

@@ -72,19 +72,19 @@ nn::FeedForward small_feed_forward(nn::Activation activation, bool bias) {
   shape.hidden = 6;
   shape.bias = bias;
   shape.activation = activation;
-  return nn::FeedForward(shape, nn::torch_laws(4), nn::torch_laws(6));
+  return nn::FeedForward(shape, nn::torch_init(4), nn::torch_init(6));
 }
 
 TEST(LayerGradients, FeedForward) {
   for (const auto activation : {nn::Activation::gelu, nn::Activation::relu}) {
-    for (const bool signalled : {true, false}) {
-      nn::FeedForward layer = small_feed_forward(activation, signalled);
+    for (const bool signaled : {true, false}) {
+      nn::FeedForward layer = small_feed_forward(activation, signaled);
       make_generic(layer, 11);
       const Tensor x = variable({2, 3, 4}, 12);
       const Tensor inner = variable({2, 3, 6}, 13);
       NamedTensors more = {{"x", x}};
-      if (signalled) more["inner"] = inner;
-      gradcheck([&] { return layer.forward(x, signalled ? inner : Tensor(), Scope()); },
+      if (signaled) more["inner"] = inner;
+      gradcheck([&] { return layer.forward(x, signaled ? inner : Tensor(), Scope()); },
                 with_parameters(layer, more));
     }
   }

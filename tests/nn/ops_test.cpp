@@ -37,10 +37,10 @@ TEST(DropPath, DropsWholeRowsAndKeepsTheExpectation) {
 
 TEST(MaskedSoftmax, IsExactlyZeroWhereHidden) {
   const Tensor scores = noise({2, 3, 4}, 1) * 50.0;
-  const Tensor visible =
+  const Tensor mask =
       at::tensor({1, 0, 1, 1, 0, 0, 0, 0, 1, 1, 1, 1}, at::kInt).view({3, 4}).to(at::kBool);
-  const Tensor p = nn::softmax(scores.masked_fill(visible.logical_not(), -1e30), visible);
-  EXPECT_EQ(p.masked_select(visible.logical_not()).abs().max().item<double>(), 0.0);
+  const Tensor p = nn::softmax(scores.masked_fill(mask.logical_not(), -1e30), mask);
+  EXPECT_EQ(p.masked_select(mask.logical_not()).abs().max().item<double>(), 0.0);
   expect_near(p.sum(-1), at::tensor({1.0, 0.0, 1.0}, at::kDouble).expand({2, 3}), 1e-12);
   expect_near(nn::softmax(scores, Tensor()), at::softmax(scores, -1), 0.0);
 }
@@ -74,7 +74,7 @@ class Counter : public Observer {
     names.push_back(name);
     total += count;
   }
-  void normalised(const std::string& /*name*/, double elements) override { norms += elements; }
+  void normalized(const std::string& /*name*/, double elements) override { norms += elements; }
   std::vector<std::string> seen, names;
   double total = 0, norms = 0;
 };
@@ -108,12 +108,12 @@ TEST(Counting, WalkingWithoutMemoryGivesTheSameShapesAndCounts) {
   Counter real, walked;
   Tensor made;
   {
-    nn::FeedForward layer(shape, nn::torch_laws(6), nn::torch_laws(10));
+    nn::FeedForward layer(shape, nn::torch_init(6), nn::torch_init(10));
     nn::initialize(layer, 1);
     made = layer.forward(at::zeros({2, 3, 6}), Tensor(), Scope(&real));
   }
   const nn::ShapesOnly shapes_only;
-  const nn::FeedForward layer(shape, nn::torch_laws(6), nn::torch_laws(10));
+  const nn::FeedForward layer(shape, nn::torch_init(6), nn::torch_init(10));
   const Tensor meta = at::empty({2, 3, 6}, at::TensorOptions(at::kMeta));
   const Tensor shaped = layer.forward(meta, Tensor(), Scope(&walked));
   EXPECT_EQ(shaped.sizes(), made.sizes());

@@ -34,7 +34,7 @@ TimeConfig recurrent_time(const RecurrentCase& c) {
 
 WindowOptions recurrent_options() {
   WindowOptions o;
-  o.shape = {kBrtWidth, 2, 4, false, nn::torch_laws(kBrtWidth), nn::torch_laws(16)};
+  o.shape = {kBrtWidth, 2, 4, false, nn::torch_init(kBrtWidth), nn::torch_init(16)};
   o.window = kBrtWindow;
   o.reads_states = true;
   return o;
@@ -66,7 +66,7 @@ TEST_P(BlockRecurrentLayer, EqualsThePlainOneWholeAndInPieces) {
       State state;
       const std::string what =
           "length " + std::to_string(length) + ", pieces of " + std::to_string(pieces.front());
-      expect_near(play_in_pieces(*layer, u, pieces, state), want, 1e-12, what);
+      expect_near(forward_in_pieces(*layer, u, pieces, state), want, 1e-12, what);
       expect_near(state.get("level.0.state"), at::stack(states), 1e-12, what);
     }
   }
@@ -79,7 +79,7 @@ TEST_P(BlockRecurrentLayer, Gradients) {
   gradcheck(
       [&] {
         State state;
-        const Tensor y = play_in_pieces(*layer, u, {9}, state);
+        const Tensor y = forward_in_pieces(*layer, u, {9}, state);
         return at::cat({y.flatten(), state.get("level.0.state").flatten()});
       },
       variables);
@@ -98,16 +98,16 @@ INSTANTIATE_TEST_SUITE_P(
 
 TEST(BlockRecurrent, GradientsWithoutIdsAndNormalizedQueriesAndKeys) {
   TimeConfig time = recurrent_time({"lstm", "dual", "reference"});
-  time.state_ids = time.normalise = false;
+  time.state_ids = time.normalize = false;
   WindowOptions options = recurrent_options();
-  options.normalise = false;
+  options.normalize = false;
   const auto layer = std::make_shared<BlockRecurrentAttention>(options, time, kBrtHidden);
   make_generic(*layer, 22);
   const Tensor u = variable({2, 9, kBrtWidth}, 32);
   gradcheck(
       [&] {
         State state;
-        const Tensor y = play_in_pieces(*layer, u, {9}, state);
+        const Tensor y = forward_in_pieces(*layer, u, {9}, state);
         return at::cat({y.flatten(), state.get("level.0.state").flatten()});
       },
       with_parameters(*layer, {{"u", u}}));
@@ -119,7 +119,7 @@ TEST(BlockRecurrent, TanhModesDifferWhereTheyShould) {
   const auto final_state = [&](const char* gate, const char* configuration, const char* mode) {
     const auto layer = recurrent_layer(recurrent_time({gate, configuration, mode}));
     State state;
-    play_in_pieces(*layer, u, {8}, state);
+    forward_in_pieces(*layer, u, {8}, state);
     return state.get("level.0.state");
   };
   // The same in both readings: lstm single (tanh), fixed dual and skip (none).
@@ -142,9 +142,9 @@ TEST(BlockRecurrent, TokensReadTheStateFromBeforeTheirBlock) {
   const auto layer = recurrent_layer(recurrent_time({"fixed", "skip", "reference"}));
   const Tensor u = noise({1, 4 * kBrtWindow, kBrtWidth}, 6);
   State first, second;
-  const Tensor before = play_in_pieces(*layer, u, {u.size(1)}, first);
+  const Tensor before = forward_in_pieces(*layer, u, {u.size(1)}, first);
   u[0][kBrtWindow - 1].add_(1.0);
-  const Tensor after = play_in_pieces(*layer, u, {u.size(1)}, second);
+  const Tensor after = forward_in_pieces(*layer, u, {u.size(1)}, second);
   const Tensor changed = (after - before).abs().amax(-1)[0].gt(0);
   EXPECT_FALSE(changed.narrow(0, 0, kBrtWindow - 1).any().item<bool>());
   EXPECT_TRUE(changed[kBrtWindow].item<bool>());
@@ -169,7 +169,7 @@ TEST(BlockRecurrent, BeginsWithTheLearnedState) {
   expect_identical(state.get("level.1.keys"), keys, "another level's");
 
   State empty;
-  Call begun, reset;
+  ForwardContext begun, reset;
   begun.state = &empty;
   reset.state = &state;
   expect_identical(layer->read_states(0, 2, begun, Scope()).keys[1],

@@ -1,4 +1,4 @@
-// The nearest-neighbour memory against brute force.
+// The nearest-neighbor memory against brute force.
 #include "rondo/recurrence/memorizing.h"
 
 #include "tests/support/expect.h"
@@ -12,36 +12,36 @@ constexpr int64_t kMemoWidth = 6, kMemoWindow = 4;
 
 WindowOptions memory_options() {
   WindowOptions o;
-  o.shape = {kMemoWidth, 2, 4, false, nn::torch_laws(kMemoWidth), nn::torch_laws(8)};
+  o.shape = {kMemoWidth, 2, 4, false, nn::torch_init(kMemoWidth), nn::torch_init(8)};
   o.window = kMemoWindow;
   return o;
 }
 
-std::shared_ptr<MemorizingAttention> memory_layer(int64_t memory, int64_t neighbours) {
-  auto layer = std::make_shared<MemorizingAttention>(memory_options(), memory, neighbours);
+std::shared_ptr<MemorizingAttention> memory_layer(int64_t memory, int64_t neighbors) {
+  auto layer = std::make_shared<MemorizingAttention>(memory_options(), memory, neighbors);
   make_generic(*layer, 41);
   return layer;
 }
 
 struct MemoryCase {
   int64_t memory;
-  int64_t neighbours;
+  int64_t neighbors;
 };
 
 class MemoryLayer : public ::testing::TestWithParam<MemoryCase> {};
 
 TEST_P(MemoryLayer, EqualsBruteForceWholeAndInPieces) {
   const at::NoGradGuard no_grad;
-  const auto [memory, neighbours] = GetParam();
-  const auto layer = memory_layer(memory, neighbours);
+  const auto [memory, neighbors] = GetParam();
+  const auto layer = memory_layer(memory, neighbors);
   for (const int64_t length : {3, 8, 27}) {
     const Tensor u = noise({2, length, kMemoWidth}, static_cast<uint64_t>(length));
-    const Tensor want = by_rows(u, [&, m = memory, n = neighbours](const Tensor& row) {
+    const Tensor want = by_rows(u, [&, m = memory, n = neighbors](const Tensor& row) {
       return PlainDocument(*layer, memory_options()).memorizing(row, m, n);
     });
     for (const int64_t piece : {length, int64_t{1}, int64_t{3}, int64_t{4}, int64_t{9}}) {
       State state;
-      expect_near(play_in_pieces(*layer, u, {piece}, state), want, 1e-12,
+      expect_near(forward_in_pieces(*layer, u, {piece}, state), want, 1e-12,
                   "length " + std::to_string(length) + ", pieces of " + std::to_string(piece));
       EXPECT_LE(state.get("level.0.memory.keys").size(1), memory);
     }
@@ -60,13 +60,13 @@ TEST(Memory, OfOneRowMayBeShorterThanAnothers) {
   const auto layer = memory_layer(100, 3);
   const Tensor u = noise({2, 20, kMemoWidth}, 1);
   State state;
-  play_in_pieces(*layer, u.narrow(1, 0, 8), {8}, state);
+  forward_in_pieces(*layer, u.narrow(1, 0, 8), {8}, state);
   const Tensor fresh = at::tensor({0, 1}, at::kInt).to(at::kBool);
   const State before = state;
   for (const auto& [name, value] : before.tensors()) {
     state.set(name, start_rows(fresh, at::zeros({}, value.options()), value));
   }
-  const Tensor got = play_in_pieces(*layer, u.narrow(1, 8, 12), {5, 7}, state);
+  const Tensor got = forward_in_pieces(*layer, u.narrow(1, 8, 12), {5, 7}, state);
   PlainDocument plain(*layer, memory_options());
   expect_near(got[0], plain.memorizing(u[0], 100, 3).narrow(0, 8, 12), 1e-12, "goes on");
   expect_near(got[1], plain.memorizing(u[1].narrow(0, 8, 12), 100, 3), 1e-12, "begins");
@@ -77,14 +77,14 @@ TEST(MemoryGradients, WithAMemoryThatStandsOutsideTheGradient) {
   State past;
   {
     const at::NoGradGuard no_grad;
-    play_in_pieces(*layer, noise({2, 12, kMemoWidth}, 2), {12}, past);
+    forward_in_pieces(*layer, noise({2, 12, kMemoWidth}, 2), {12}, past);
   }
   // One block: everything it stores is found by later ones only.
   const Tensor u = variable({2, kMemoWindow, kMemoWidth}, 3);
   gradcheck(
       [&] {
         State state = past;
-        return play_in_pieces(*layer, u, {kMemoWindow}, state);
+        return forward_in_pieces(*layer, u, {kMemoWindow}, state);
       },
       with_parameters(*layer, {{"u", u}}));
 }
@@ -93,7 +93,7 @@ TEST(Memory, PassesNoGradientToWhatItStored) {
   const auto layer = memory_layer(100, 3);
   const Tensor u = variable({1, 5 * kMemoWindow, kMemoWidth}, 4);
   State state;
-  const Tensor y = play_in_pieces(*layer, u, {u.size(1)}, state);
+  const Tensor y = forward_in_pieces(*layer, u, {u.size(1)}, state);
   EXPECT_FALSE(state.get("level.0.memory.keys").requires_grad());
   // The last token's window reaches back kMemoWindow tokens; the memory reaches further, gradients
   // do not.

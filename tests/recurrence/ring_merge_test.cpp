@@ -20,8 +20,8 @@ ProjectedWith project_with(nn::Kernels kernels, int64_t rank, const Tensor& star
   shape.width = width;
   shape.heads = 2;
   shape.head_width = 4;
-  shape.input = nn::torch_laws(width);
-  shape.output = nn::torch_laws(width);
+  shape.input = nn::torch_init(width);
+  shape.output = nn::torch_init(width);
   nn::Projections projections(shape);
   const auto low_rank = std::make_shared<nn::LowRank>(width, width, rank);
   nn::LowRank& signal = *low_rank;

@@ -8,7 +8,7 @@ namespace {
 
 nn::AttentionShape uneven_shape(bool bias) {
   // Heads · head width (6) differs from the stream's width (5).
-  return {5, 2, 3, bias, nn::torch_laws(5), nn::torch_laws(6)};
+  return {5, 2, 3, bias, nn::torch_init(5), nn::torch_init(6)};
 }
 
 // A low-rank map from a stream of width 5, without zeros.

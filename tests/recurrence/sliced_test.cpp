@@ -14,7 +14,7 @@ constexpr int64_t kTokens = 12, kWidth = 6;
 struct SlicedCase {
   explicit SlicedCase(const std::string& mode, bool causal = false) {
     SelfAttentionOptions options;
-    options.shape = {kWidth, 2, 3, true, nn::torch_laws(kWidth), nn::torch_laws(kWidth)};
+    options.shape = {kWidth, 2, 3, true, nn::torch_init(kWidth), nn::torch_init(kWidth)};
     options.permutation = mode;
     options.causal = causal;
     attention = std::make_shared<SelfAttention>(options);
@@ -23,13 +23,13 @@ struct SlicedCase {
   Tensor run(const Tensor& x, int64_t groups, int64_t loop, const Tensor& permutation = {}) const {
     Permutations permutations(Permutations::Draw::fixed);
     if (permutation.defined()) permutations = Permutations(std::vector<Tensor>{permutation});
-    Call call;
-    call.permutations = &permutations;
+    ForwardContext context;
+    context.permutations = &permutations;
     MixingInput in;
     in.u = in.x = x;
     in.groups = groups;
     in.loop = loop;
-    return attention->forward(in, call, Scope());
+    return attention->forward(in, context, Scope());
   }
   std::shared_ptr<SelfAttention> attention;
 };
@@ -73,7 +73,7 @@ TEST(Sliced, GroupsAttendOnlyInside) {
   EXPECT_EQ(affected(c, 3, 1, 0).size(), static_cast<size_t>(kTokens));
 }
 
-TEST(Sliced, LaterLoopsAttendAmongPermutedNeighbours) {
+TEST(Sliced, LaterLoopsAttendAmongPermutedNeighbors) {
   const SlicedCase c("P+I-L");
   const Tensor p = some_permutation();
   // Token p[i] stands at place i, in group i / 4; results return to their tokens.

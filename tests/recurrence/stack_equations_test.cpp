@@ -20,8 +20,8 @@ StackOptions equation_options(NormPlacement placement) {
   o.norm_epsilon = kEqEpsilon;
   o.feed_forward.width = kEqWidth;
   o.feed_forward.hidden = kEqHidden;
-  o.feed_forward_up = nn::torch_laws(kEqWidth);
-  o.feed_forward_down = nn::torch_laws(kEqHidden);
+  o.feed_forward_up = nn::torch_init(kEqWidth);
+  o.feed_forward_down = nn::torch_init(kEqHidden);
   o.inner = kEqWidth;
   o.ring.rank = 2;
   o.recursive.residual = "both";
@@ -46,20 +46,20 @@ class OneLevel {
                        kEqHeads,
                        kEqWidth / kEqHeads,
                        true,
-                       nn::torch_laws(kEqWidth),
-                       nn::torch_laws(kEqWidth)};
+                       nn::torch_init(kEqWidth),
+                       nn::torch_init(kEqWidth)};
     stack_ = std::make_shared<Stack>(
         options, make_plan(depth, shape),
         [&](int64_t) { return std::make_shared<SelfAttention>(attention); }, attention.shape);
     make_generic(*stack_, 71);
   }
 
-  Tensor played(const Tensor& x, const Tensor& memory = {}) const {
+  Tensor applied(const Tensor& x, const Tensor& memory = {}) const {
     State state;
-    Call call;
-    call.memory = memory;
-    if (memory.defined()) call.state = &state;
-    return stack_->forward(x, call, Scope());
+    ForwardContext context;
+    context.memory = memory;
+    if (memory.defined()) context.state = &state;
+    return stack_->forward(x, context, Scope());
   }
 
   Tensor weight(const std::string& name) const { return stack_->named_parameters()[name].detach(); }
@@ -68,9 +68,9 @@ class OneLevel {
   }
   Tensor norm(int64_t index, const Tensor& x) const {
     const std::string name = "norm." + std::to_string(index);
-    const Tensor centred = x - x.mean(-1, true);
-    const Tensor variance = centred.square().mean(-1, true);
-    return centred / (variance + kEqEpsilon).sqrt() * weight(name + ".weight") +
+    const Tensor centered = x - x.mean(-1, true);
+    const Tensor variance = centered.square().mean(-1, true);
+    return centered / (variance + kEqEpsilon).sqrt() * weight(name + ".weight") +
            weight(name + ".bias");
   }
   // g(x) = (x downᵀ) up
@@ -92,7 +92,7 @@ class OneLevel {
     return map(name + ".projections.output", at::cat(heads, -1));
   }
   // Self-attention whose projections see u and whose signals see x.
-  Tensor signalled_attention(const Tensor& u, const Tensor& x) const {
+  Tensor signaled_attention(const Tensor& u, const Tensor& x) const {
     const auto part = [&](const std::string& p) {
       return map("mixing.0.projections." + p, u) + signal(p, x);
     };
@@ -121,17 +121,17 @@ TEST(LevelEquations, RingFormerVision) {
   // Projections see LN(x), signals the raw x; g_F goes in before its norm, the residual is without.
   const OneLevel level("ring", NormPlacement::pre, false);
   const Tensor x = noise(kEqShape, 1);
-  const Tensor y = x + level.signalled_attention(level.norm(0, x), x);
+  const Tensor y = x + level.signaled_attention(level.norm(0, x), x);
   const Tensor u = y + level.signal("feed_forward", y);
-  expect_near(level.played(x), y + level.feed_forward(level.norm(1, u)), 1e-12);
+  expect_near(level.applied(x), y + level.feed_forward(level.norm(1, u)), 1e-12);
 }
 
 TEST(LevelEquations, RingFormerEncoder) {
   const OneLevel level("ring", NormPlacement::post, false);
   const Tensor x = noise(kEqShape, 2);
-  const Tensor y = level.norm(0, x + level.signalled_attention(x, x));
+  const Tensor y = level.norm(0, x + level.signaled_attention(x, x));
   const Tensor u = y + level.signal("feed_forward", y);
-  expect_near(level.played(x), level.norm(1, y + level.feed_forward(u)), 1e-12);
+  expect_near(level.applied(x), level.norm(1, y + level.feed_forward(u)), 1e-12);
 }
 
 TEST(LevelEquations, RingFormerDecoder) {
@@ -139,10 +139,10 @@ TEST(LevelEquations, RingFormerDecoder) {
   const OneLevel level("ring", NormPlacement::post, true);
   const Tensor x = noise(kEqShape, 3);
   const Tensor memory = noise({2, 3, kEqWidth}, 4);
-  const Tensor y = level.norm(0, x + level.signalled_attention(x, x));
+  const Tensor y = level.norm(0, x + level.signaled_attention(x, x));
   const Tensor z = level.norm(1, y + level.cross_attention(y, memory));
   const Tensor u = z + level.signal("feed_forward", z);
-  expect_near(level.played(x, memory), level.norm(2, z + level.feed_forward(u)), 1e-12);
+  expect_near(level.applied(x, memory), level.norm(2, z + level.feed_forward(u)), 1e-12);
 }
 
 TEST(LevelEquations, SlicedRecursive) {
@@ -157,7 +157,7 @@ TEST(LevelEquations, SlicedRecursive) {
                                   level.weight("projection.0.norm.bias"), kEqEpsilon);
   const Tensor mlp = level.map("projection.0.feed_forward.down",
                                at::gelu(level.map("projection.0.feed_forward.up", u)));
-  expect_near(level.played(x),
+  expect_near(level.applied(x),
               z * level.weight("projection.0.residual.identity")[0] +
                   mlp * level.weight("projection.0.residual.branch")[0],
               1e-12);
@@ -169,7 +169,7 @@ TEST(LevelEquations, VanillaDecoderPreNorm) {
   const Tensor memory = noise({2, 3, kEqWidth}, 7);
   const Tensor y = x + level.plain_attention(level.norm(0, x));
   const Tensor z = y + level.cross_attention(level.norm(1, y), memory);
-  expect_near(level.played(x, memory), z + level.feed_forward(level.norm(2, z)), 1e-12);
+  expect_near(level.applied(x, memory), z + level.feed_forward(level.norm(2, z)), 1e-12);
 }
 
 TEST(LevelEquations, OneWideEncoderAndDecoder) {
@@ -178,11 +178,11 @@ TEST(LevelEquations, OneWideEncoderAndDecoder) {
   const OneLevel encoder("one-wide", NormPlacement::post, false);
   const Tensor x = noise(kEqShape, 8);
   const Tensor y = encoder.norm(1, x + encoder.plain_attention(x));
-  expect_near(encoder.played(x), encoder.norm(0, y + encoder.feed_forward(y)), 1e-12);
+  expect_near(encoder.applied(x), encoder.norm(0, y + encoder.feed_forward(y)), 1e-12);
   const OneLevel decoder("one-wide", NormPlacement::post, true);
   const Tensor memory = noise({2, 3, kEqWidth}, 9);
   const Tensor z = decoder.norm(0, x + decoder.plain_attention(x));
-  expect_near(decoder.played(x, memory), decoder.norm(0, z + decoder.cross_attention(z, memory)),
+  expect_near(decoder.applied(x, memory), decoder.norm(0, z + decoder.cross_attention(z, memory)),
               1e-12);
 }
 

@@ -14,7 +14,7 @@ namespace {
 constexpr int64_t kStackWidth = 6, kStackHidden = 5, kStackTokens = 4, kStackLevels = 2;
 
 nn::AttentionShape stack_attention() {
-  return {kStackWidth, 2, 3, true, nn::torch_laws(kStackWidth), nn::torch_laws(kStackWidth)};
+  return {kStackWidth, 2, 3, true, nn::torch_init(kStackWidth), nn::torch_init(kStackWidth)};
 }
 
 StackOptions stack_options_for(NormPlacement placement) {
@@ -23,8 +23,8 @@ StackOptions stack_options_for(NormPlacement placement) {
   o.placement = placement;
   o.feed_forward.width = kStackWidth;
   o.feed_forward.hidden = kStackHidden;
-  o.feed_forward_up = nn::torch_laws(kStackWidth);
-  o.feed_forward_down = nn::torch_laws(kStackHidden);
+  o.feed_forward_up = nn::torch_init(kStackWidth);
+  o.feed_forward_down = nn::torch_init(kStackHidden);
   o.inner = kStackWidth;
   o.ring.rank = 2;
   o.recursive.residual = "both";
@@ -57,14 +57,14 @@ std::shared_ptr<Stack> small_stack(const StackOptions& o, DepthPlan plan, bool c
 Tensor run_stack(Stack& stack, const Tensor& x, const Tensor& memory = {}) {
   Permutations permutations(Permutations::Draw::fixed);
   State state;
-  Call call;
-  call.permutations = &permutations;
-  call.positions = at::arange(x.size(1), at::kLong).unsqueeze(0);
+  ForwardContext context;
+  context.permutations = &permutations;
+  context.positions = at::arange(x.size(1), at::kLong).unsqueeze(0);
   if (memory.defined()) {
-    call.memory = memory;
-    call.state = &state;
+    context.memory = memory;
+    context.state = &state;
   }
-  return stack.forward(x, call, Scope());
+  return stack.forward(x, context, Scope());
 }
 
 struct StackCase {
@@ -291,13 +291,13 @@ TEST(CrossAttention, MakesKeysAndValuesOfTheMemoryOnce) {
   CrossAttention cross(stack_attention());
   make_generic(cross, 9);
   State state;
-  Call call;
-  call.state = &state;
-  call.memory = noise({2, 3, kStackWidth}, 10);
+  ForwardContext context;
+  context.state = &state;
+  context.memory = noise({2, 3, kStackWidth}, 10);
   CrossCounter counter;
   const Tensor u = noise({2, 2, kStackWidth}, 11);
-  const Tensor first = cross.forward(u, 0, call, Scope(&counter));
-  expect_identical(cross.forward(u, 0, call, Scope(&counter)), first);
+  const Tensor first = cross.forward(u, 0, context, Scope(&counter));
+  expect_identical(cross.forward(u, 0, context, Scope(&counter)), first);
   EXPECT_EQ(counter.times["key"], 1);
   EXPECT_EQ(counter.times["value"], 1);
   EXPECT_EQ(counter.times["query"], 2);
@@ -308,14 +308,14 @@ TEST(CrossAttention, SeesOnlyVisibleMemoryAndHasGradients) {
   make_generic(cross, 12);
   const Tensor u = variable({2, 2, kStackWidth}, 13);
   const Tensor memory = variable({2, 3, kStackWidth}, 14);
-  const Tensor visible = at::tensor({1, 1, 0, 1, 0, 1}, at::kInt).to(at::kBool).view({2, 1, 1, 3});
+  const Tensor mask = at::tensor({1, 1, 0, 1, 0, 1}, at::kInt).to(at::kBool).view({2, 1, 1, 3});
   const auto run = [&] {
     State state;
-    Call call;
-    call.state = &state;
-    call.memory = memory;
-    call.memory_visible = visible;
-    return cross.forward(u, 0, call, Scope());
+    ForwardContext context;
+    context.state = &state;
+    context.memory = memory;
+    context.memory_mask = mask;
+    return cross.forward(u, 0, context, Scope());
   };
   gradcheck(run, with_parameters(cross, {{"u", u}, {"memory", memory}}));
   const at::NoGradGuard no_grad;
@@ -332,10 +332,10 @@ TEST(TokenFeedForward, MixesTokensAlikeInEveryChannel) {
   make_generic(mixing, 15);
   const Tensor x = variable({2, kStackTokens, 3}, 16);
   const auto run = [&](const Tensor& u) {
-    Call call;
+    ForwardContext context;
     MixingInput in;
     in.u = in.x = u;
-    return mixing.forward(in, call, Scope());
+    return mixing.forward(in, context, Scope());
   };
   gradcheck([&] { return run(x); }, with_parameters(mixing, {{"x", x}}));
   const at::NoGradGuard no_grad;

@@ -14,7 +14,7 @@ constexpr int64_t kStream = 6;
 
 WindowOptions window_options(int64_t window, bool attend_self = false, bool mask_empty = false) {
   WindowOptions o;
-  o.shape = {kStream, 2, 4, false, nn::torch_laws(kStream), nn::torch_laws(8)};
+  o.shape = {kStream, 2, 4, false, nn::torch_init(kStream), nn::torch_init(8)};
   o.window = window;
   o.attend_self = attend_self;
   o.mask_empty_cache = mask_empty;
@@ -48,7 +48,7 @@ TEST_P(WindowEqualsFull, ForEveryLengthWholeAndInPieces) {
          std::vector<std::vector<int64_t>>{{length}, {1}, {3}, {4}, {9}, {2, 7, 1, 5, 6}}) {
       State state;
       expect_near(
-          play_in_pieces(*layer, u, pieces, state), want, 1e-12,
+          forward_in_pieces(*layer, u, pieces, state), want, 1e-12,
           "length " + std::to_string(length) + ", pieces of " + std::to_string(pieces.front()));
     }
   }
@@ -66,7 +66,7 @@ TEST(Window, FarDistancesUseTheLogarithmicBuckets) {
   const auto layer = window_layer(o);
   const Tensor u = noise({1, 150, kStream}, 2);
   State state;
-  expect_near(play_in_pieces(*layer, u, {64}, state),
+  expect_near(forward_in_pieces(*layer, u, {64}, state),
               by_rows(u, [&](const Tensor& row) { return PlainDocument(*layer, o).window(row); }),
               1e-12);
 }
@@ -86,23 +86,23 @@ TEST(Window, MaskEqualsTheAuthors) {
   State state;
   state.set("level.0.keys", noise({1, 4, 2, 4}, 1));
   state.set("level.0.values", noise({1, 4, 2, 4}, 2));
-  Call call;
-  call.state = &state;
-  call.positions = at::arange(4, at::kLong).unsqueeze(0);
+  ForwardContext context;
+  context.state = &state;
+  context.positions = at::arange(4, at::kLong).unsqueeze(0);
   MixingInput in;
   in.u = in.x = noise({1, 4, kStream}, 3);
   ProbabilityKeeper keeper;
-  layer->forward(in, call, Scope(&keeper));
+  layer->forward(in, context, Scope(&keeper));
   expect_identical(keeper.kept[0][0].gt(0), reference["mask_W4"]);
   expect_identical(keeper.kept[0][1].gt(0), reference["mask_W4"]);
 }
 
-TEST(Window, KeepsTheLastKeysNormalisedAndValuesAsTheyAre) {
+TEST(Window, KeepsTheLastKeysNormalizedAndValuesAsTheyAre) {
   const at::NoGradGuard no_grad;
   const auto layer = window_layer(window_options(4));
   const Tensor u = noise({2, 10, kStream}, 4);
   State state;
-  play_in_pieces(*layer, u, {10}, state);
+  forward_in_pieces(*layer, u, {10}, state);
   const auto p = layer->named_parameters();
   const auto last = [&](const char* name) {
     return at::matmul(u.narrow(1, 6, 4), p[name].t()).view({2, 4, 2, 4});
@@ -120,13 +120,13 @@ TEST(Window, RowsMayBeAtDifferentPlaces) {
     const auto layer = window_layer(o);
     const Tensor u = noise({2, 14, kStream}, 5);
     State state;
-    play_in_pieces(*layer, u.narrow(1, 0, 5), {5}, state);
+    forward_in_pieces(*layer, u.narrow(1, 0, 5), {5}, state);
     const Tensor fresh = at::tensor({0, 1}, at::kInt).to(at::kBool);
     for (const char* name : {"position", "level.0.keys", "level.0.values"}) {
       const Tensor value = state.get(name);
       state.set(name, start_rows(fresh, at::zeros({}, value.options()), value));
     }
-    const Tensor got = play_in_pieces(*layer, u.narrow(1, 5, 9), {2, 7}, state);
+    const Tensor got = forward_in_pieces(*layer, u.narrow(1, 5, 9), {2, 7}, state);
     PlainDocument plain(*layer, o);
     expect_near(got[0], plain.window(u[0]).narrow(0, 5, 9), 1e-12, "goes on");
     expect_near(got[1], plain.window(u[1].narrow(0, 5, 9)), 1e-12, "begins");
@@ -141,13 +141,13 @@ TEST(WindowGradients, WithAndWithoutACache) {
     State before;
     {
       const at::NoGradGuard no_grad;
-      play_in_pieces(*layer, past, {5}, before);
+      forward_in_pieces(*layer, past, {5}, before);
     }
     for (const State& start : {State(), before}) {
       gradcheck(
           [&] {
             State state = start;
-            return play_in_pieces(*layer, u, {7}, state);
+            return forward_in_pieces(*layer, u, {7}, state);
           },
           with_parameters(*layer, {{"u", u}}));
     }
@@ -159,17 +159,17 @@ TEST(Window, DropsInputsAndProbabilitiesInTrainingOnly) {
   const Tensor u = noise({2, 9, kStream}, 8);
   const auto plain = window_layer(window_options(4));
   State state;
-  const Tensor want = play_in_pieces(*plain, u, {9}, state);
+  const Tensor want = forward_in_pieces(*plain, u, {9}, state);
   for (const bool input : {true, false}) {
     WindowOptions o = window_options(4);
     (input ? o.input_dropout : o.attention_dropout) = 0.5;
     const auto layer = window_layer(o);
     layer->eval();
     State quiet, noisy;
-    expect_identical(play_in_pieces(*layer, u, {9}, quiet), want);
+    expect_identical(forward_in_pieces(*layer, u, {9}, quiet), want);
     layer->train();
     at::manual_seed(1);
-    EXPECT_FALSE(play_in_pieces(*layer, u, {9}, noisy).allclose(want));
+    EXPECT_FALSE(forward_in_pieces(*layer, u, {9}, noisy).allclose(want));
   }
 }
 

@@ -93,8 +93,8 @@ class PlainVision {
     };
     x = x + parts_.attention("stack.mixing.0", part("query"), part("key"), part("value"), c_.heads,
                              Tensor());
-    const Tensor signalled = x + parts_.signal(own + ".feed_forward", x);
-    return x + feed(parts_.norm("stack." + numbered("norm", 2 * i + 1), signalled));
+    const Tensor signaled = x + parts_.signal(own + ".feed_forward", x);
+    return x + feed(parts_.norm("stack." + numbered("norm", 2 * i + 1), signaled));
   }
 
   PlainParts parts_, last_;

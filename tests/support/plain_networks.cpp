@@ -66,23 +66,23 @@ Tensor PlainParts::signal(const std::string& name, const Tensor& x) const {
 }
 
 Tensor PlainParts::attention(const std::string& name, const Tensor& q, const Tensor& k,
-                             const Tensor& v, int64_t heads, const Tensor& visible) const {
+                             const Tensor& v, int64_t heads, const Tensor& mask) const {
   const int64_t d = q.size(1) / heads;
   std::vector<Tensor> results;
   for (int64_t h = 0; h < heads; ++h) {
     const auto head = [&](const Tensor& t) { return t.narrow(1, h * d, d); };
     Tensor p = (at::matmul(head(q), head(k).t()) / std::sqrt(static_cast<double>(d))).exp();
-    if (visible.defined()) p = p * visible;
+    if (mask.defined()) p = p * mask;
     results.push_back(at::matmul(p / p.sum(1, true), head(v)));
   }
   return map(name + ".projections.output", at::cat(results, 1));
 }
 
 Tensor PlainParts::attention(const std::string& name, const Tensor& u, const Tensor& memory,
-                             int64_t heads, const Tensor& visible) const {
+                             int64_t heads, const Tensor& mask) const {
   return attention(name, map(name + ".projections.query", u),
                    map(name + ".projections.key", memory), map(name + ".projections.value", memory),
-                   heads, visible);
+                   heads, mask);
 }
 
 Tensor plain_gelu(const Tensor& x) { return x * 0.5 * (1.0 + at::erf(x / std::sqrt(2.0))); }

@@ -22,12 +22,12 @@ class PlainParts {
   Tensor norm(const std::string& name, const Tensor& x) const;
   // g(x) = A Bᵀ x with the matrix formed.
   Tensor signal(const std::string& name, const Tensor& x) const;
-  // Attention of queries to keys, head by head; `visible` [Tq, Tk] bool. Then the output map.
+  // Attention of queries to keys, head by head; `mask` [Tq, Tk] bool. Then the output map.
   Tensor attention(const std::string& name, const Tensor& q, const Tensor& k, const Tensor& v,
-                   int64_t heads, const Tensor& visible) const;
+                   int64_t heads, const Tensor& mask) const;
   // The same where queries, keys and values are maps of what is given.
   Tensor attention(const std::string& name, const Tensor& u, const Tensor& memory, int64_t heads,
-                   const Tensor& visible) const;
+                   const Tensor& mask) const;
 
  private:
   NamedTensors weights_;
@@ -46,7 +46,7 @@ Tensor sinusoids(int64_t tokens, int64_t width);
 Tensor plain_gelu(const Tensor& x);
 
 // Logits [B, T, V] of a translation model of scheme vanilla, universal, one-wide or ring (style
-// ringformer), or of blocks played in loops (style fairseq). `epsilon`: of all norms.
+// ringformer), or of blocks applied in loops (style fairseq). `epsilon`: of all norms.
 Tensor plain_translation(const Network& network, const EncoderDecoderConfig& config,
                          const NamedTensors& inputs, double epsilon);
 
@@ -55,7 +55,7 @@ Tensor plain_translation(const Network& network, const EncoderDecoderConfig& con
 Tensor plain_vision(const Network& network, const VisionConfig& config, const NamedTensors& inputs,
                     double epsilon);
 
-// Logits [B, classes] of a pyramid over patches with a class token, every block played once: PiT.
+// Logits [B, classes] of a pyramid over patches with a class token, every block applied once: PiT.
 Tensor plain_pit(const Network& network, const PyramidConfig& config, const NamedTensors& inputs);
 
 }  // namespace rondo::test

@@ -80,9 +80,9 @@ Tensor PlainDocument::map(const std::string& name, const Tensor& x) const {
   return at::matmul(x, parameter(name + ".weight").t());
 }
 
-Tensor PlainDocument::heads(const Tensor& u, const std::string& name, bool normalised) const {
+Tensor PlainDocument::heads(const Tensor& u, const std::string& name, bool normalized) const {
   const Tensor y = map(name, u).view({u.size(0), options_.shape.heads, -1}).transpose(0, 1);
-  return normalised && options_.normalise ? unit(y) : y;
+  return normalized && options_.normalize ? unit(y) : y;
 }
 
 void PlainDocument::project(const Tensor& u) {
@@ -195,14 +195,14 @@ Tensor PlainDocument::recurrent(const Tensor& u, const TimeConfig& time) {
   return map("projections.output", at::stack(tokens));
 }
 
-Tensor PlainDocument::recall(int64_t h, int64_t i, int64_t memory, int64_t neighbours) const {
+Tensor PlainDocument::recall(int64_t h, int64_t i, int64_t memory, int64_t neighbors) const {
   const int64_t end = i / options_.window * options_.window;  // whole blocks before this one
   std::vector<std::pair<double, int64_t>> found;
   for (int64_t j = std::max<int64_t>(0, end - memory); j < end; ++j) {
     found.emplace_back(-inner_product(q_[h][i], k_[h][j]), j);
   }
   std::sort(found.begin(), found.end());
-  found.resize(std::min(found.size(), static_cast<size_t>(neighbours)));
+  found.resize(std::min(found.size(), static_cast<size_t>(neighbors)));
   Weighing weighing(v_.size(2));
   for (const auto& [score, j] : found) {
     weighing.add(-score * parameter("scale")[h].item<double>(), v_[h][j]);
@@ -210,33 +210,33 @@ Tensor PlainDocument::recall(int64_t h, int64_t i, int64_t memory, int64_t neigh
   return weighing.sum();
 }
 
-Tensor PlainDocument::memorizing(const Tensor& u, int64_t memory, int64_t neighbours) {
+Tensor PlainDocument::memorizing(const Tensor& u, int64_t memory, int64_t neighbors) {
   project(u);
   std::vector<Tensor> rows;
   for (int64_t h = 0; h < q_.size(0); ++h) {
     const Tensor g = at::sigmoid(parameter("gate")[h]);
     for (int64_t i = 0; i < q_.size(1); ++i) {
-      rows.push_back(see_window(h, i) * (1.0 - g) + recall(h, i, memory, neighbours) * g);
+      rows.push_back(see_window(h, i) * (1.0 - g) + recall(h, i, memory, neighbors) * g);
     }
   }
   return map("projections.output", merge(at::stack(rows).view(q_.sizes())));
 }
 
-Tensor play_in_pieces(TokenMixing& mixing, const Tensor& u, const std::vector<int64_t>& pieces,
-                      State& state) {
+Tensor forward_in_pieces(TokenMixing& mixing, const Tensor& u, const std::vector<int64_t>& pieces,
+                         State& state) {
   const std::string key = "position";
   if (!state.has(key)) state.set(key, at::zeros({u.size(0)}, at::kLong));
   std::vector<Tensor> outputs;
   int64_t done = 0;
   for (size_t i = 0; done < u.size(1); ++i) {
     const int64_t count = std::min(pieces[std::min(i, pieces.size() - 1)], u.size(1) - done);
-    Call call;
-    call.state = &state;
-    call.behind = state.get(key).min().item<int64_t>();
-    call.positions = state.get(key).unsqueeze(1) + at::arange(count, at::kLong);
+    ForwardContext context;
+    context.state = &state;
+    context.tokens_seen = state.get(key).min().item<int64_t>();
+    context.positions = state.get(key).unsqueeze(1) + at::arange(count, at::kLong);
     MixingInput in;
     in.u = in.x = u.narrow(1, done, count);
-    outputs.push_back(mixing.forward(in, call, Scope()));
+    outputs.push_back(mixing.forward(in, context, Scope()));
     state.set(key, state.get(key) + count);
     done += count;
   }

@@ -18,7 +18,7 @@ class PlainDocument {
   // The same with recurrent states: blocks of W tokens, states rewritten after each whole block.
   Tensor recurrent(const Tensor& u, const TimeConfig& time);
   // The same with a memory of pairs.
-  Tensor memorizing(const Tensor& u, int64_t memory, int64_t neighbours);
+  Tensor memorizing(const Tensor& u, int64_t memory, int64_t neighbors);
 
   // After recurrent(): the state vectors [S, D].
   const Tensor& state() const { return state_; }
@@ -27,12 +27,12 @@ class PlainDocument {
   struct StateView {
     Tensor keys, values, queries, token_queries;  // [H, S, d]
   };
-  Tensor heads(const Tensor& u, const std::string& map, bool normalised) const;  // [H, T, d]
+  Tensor heads(const Tensor& u, const std::string& map, bool normalized) const;  // [H, T, d]
   void project(const Tensor& u);
   Tensor key(int64_t head, int64_t position) const;    // zeros before the document
   Tensor value(int64_t head, int64_t position) const;  // zeros before the document
   Tensor see_window(int64_t head, int64_t token) const;
-  Tensor recall(int64_t head, int64_t token, int64_t memory, int64_t neighbours) const;
+  Tensor recall(int64_t head, int64_t token, int64_t memory, int64_t neighbors) const;
   StateView view_state() const;
   void update_state(const StateView& view, int64_t block, const TimeConfig& time);
   Tensor gate(const std::string& name, const Tensor& c, const Tensor& z, const Tensor& h,
@@ -49,10 +49,10 @@ class PlainDocument {
 
 // Plays `mixing` over u [B, T, D] in pieces of the given sizes, each call reading the state the one
 // before left. `state` (empty: a new document) ends as it was after the last call.
-Tensor play_in_pieces(TokenMixing& mixing, const Tensor& u, const std::vector<int64_t>& pieces,
-                      State& state);
+Tensor forward_in_pieces(TokenMixing& mixing, const Tensor& u, const std::vector<int64_t>& pieces,
+                         State& state);
 
-// Every document of the batch, one after another: what play_in_pieces() should give.
+// Every document of the batch, one after another: what forward_in_pieces() should give.
 template <class PlayRow>
 Tensor by_rows(const Tensor& u, PlayRow play) {
   std::vector<Tensor> rows;

@@ -44,7 +44,7 @@ class PlainTranslation {
 
   Tensor logits(const Tensor& source, const Tensor& target) {
     const int64_t s = source.size(0), t = target.size(0);
-    memory_visible_ = visible_keys(source, t, c_.padding, false);
+    memory_mask_ = visible_keys(source, t, c_.padding, false);
     Tensor x = embedded("source_embedding", source);
     x = levels("encoder", x, visible_keys(source, s, c_.padding, false));
     memory_ = x;
@@ -69,16 +69,16 @@ class PlainTranslation {
     return x + sinusoids(tokens.size(0), c_.width);
   }
 
-  Tensor levels(const std::string& stack, Tensor x, const Tensor& visible) const {
+  Tensor levels(const std::string& stack, Tensor x, const Tensor& mask) const {
     if (fairseq_) {
       for (int64_t block = 0; block < c_.depth.recursive.blocks[0]; ++block) {
         for (int64_t loop = 0; loop < c_.depth.recursive.loops[0]; ++loop) {
-          x = fairseq_level(stack, block, x, visible);
+          x = fairseq_level(stack, block, x, mask);
         }
       }
       return x;
     }
-    for (int64_t i = 0; i < c_.depth.levels; ++i) x = level(stack, i, x, visible);
+    for (int64_t i = 0; i < c_.depth.levels; ++i) x = level(stack, i, x, mask);
     return x;
   }
 
@@ -88,16 +88,16 @@ class PlainTranslation {
   }
 
   Tensor fairseq_level(const std::string& stack, int64_t block, Tensor x,
-                       const Tensor& visible) const {
+                       const Tensor& mask) const {
     const bool decoder = stack == "decoder";
     const int64_t sublayers = decoder ? 3 : 2;
     const auto named = [&](const char* bank) { return stack + "." + numbered(bank, block); };
     for (int64_t n = 0; n < sublayers; ++n) {
       Tensor y;
       if (n == 0) {
-        y = parts_.attention(named("mixing"), x, x, c_.heads, visible);
+        y = parts_.attention(named("mixing"), x, x, c_.heads, mask);
       } else if (decoder && n == 1) {
-        y = parts_.attention(named("cross"), x, memory_, c_.heads, memory_visible_);
+        y = parts_.attention(named("cross"), x, memory_, c_.heads, memory_mask_);
       } else {
         const Tensor h = parts_.map(named("feed_forward") + ".up", x);
         y = parts_.map(named("feed_forward") + ".down", h * h.gt(0));  // relu
@@ -114,7 +114,7 @@ class PlainTranslation {
     return parts_.map(name + ".down", plain_gelu(parts_.map(name + ".up", x)));
   }
 
-  Tensor level(const std::string& stack, int64_t i, Tensor x, const Tensor& visible) const {
+  Tensor level(const std::string& stack, int64_t i, Tensor x, const Tensor& mask) const {
     const std::string& scheme = c_.depth.scheme;
     const bool decoder = stack == "decoder";
     const auto norm = [&](int64_t n, const Tensor& y) {
@@ -122,10 +122,10 @@ class PlainTranslation {
     };
     const auto read = [&](int64_t index, const Tensor& y) {
       return parts_.attention(stack + "." + numbered("cross", index), y, memory_, c_.heads,
-                              memory_visible_);
+                              memory_mask_);
     };
     const auto attend = [&](int64_t index, const Tensor& y) {
-      return parts_.attention(stack + "." + numbered("mixing", index), y, y, c_.heads, visible);
+      return parts_.attention(stack + "." + numbered("mixing", index), y, y, c_.heads, mask);
     };
     if (scheme == "vanilla") {  // one norm module after all sub-layers of a layer
       x = norm(i, x + attend(i, x));
@@ -146,10 +146,10 @@ class PlainTranslation {
       if (decoder) x = norm(1, x + read(0, x));
       return norm(decoder ? 2 : 1, x + feed_forward(stack, 0, x));
     }
-    return ring_level(stack, i, x, visible);
+    return ring_level(stack, i, x, mask);
   }
 
-  Tensor ring_level(const std::string& stack, int64_t i, Tensor x, const Tensor& visible) const {
+  Tensor ring_level(const std::string& stack, int64_t i, Tensor x, const Tensor& mask) const {
     const bool decoder = stack == "decoder";
     const int64_t first = i * (decoder ? 3 : 2);
     const std::string shared = stack + ".mixing.0";
@@ -158,22 +158,22 @@ class PlainTranslation {
       return parts_.map(shared + ".projections." + name, x) + parts_.signal(own + "." + name, x);
     };
     const Tensor y =
-        parts_.attention(shared, part("query"), part("key"), part("value"), c_.heads, visible);
+        parts_.attention(shared, part("query"), part("key"), part("value"), c_.heads, mask);
     const auto norm = [&](int64_t n, const Tensor& z) {
       return parts_.norm(stack + "." + numbered("norm", first + n), z);
     };
     x = norm(0, x + y);
     if (decoder) {
-      x = norm(1, x + parts_.attention(stack + ".cross.0", x, memory_, c_.heads, memory_visible_));
+      x = norm(1, x + parts_.attention(stack + ".cross.0", x, memory_, c_.heads, memory_mask_));
     }
-    const Tensor signalled = x + parts_.signal(own + ".feed_forward", x);
-    return norm(decoder ? 2 : 1, x + feed_forward(stack, 0, signalled));
+    const Tensor signaled = x + parts_.signal(own + ".feed_forward", x);
+    return norm(decoder ? 2 : 1, x + feed_forward(stack, 0, signaled));
   }
 
   PlainParts parts_;
   EncoderDecoderConfig c_;
   bool fairseq_;
-  Tensor memory_, memory_visible_;
+  Tensor memory_, memory_mask_;
 };
 
 }  // namespace

@@ -63,7 +63,7 @@ void shrink_network(LanguageModelConfig& c) {
   c.time.segment = blocks * c.time.window;
   c.time.states = 3;
   c.time.memory_size = 10;
-  c.time.neighbours = 3;
+  c.time.neighbors = 3;
 }
 
 Tensor random_tokens(const Shape& shape, int64_t vocabulary, uint64_t seed) {

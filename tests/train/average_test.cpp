@@ -7,7 +7,7 @@ namespace rondo::test {
 namespace {
 
 TEST(Average, OfCheckpointsIsTheMeanOfTheirWeights) {
-  const Workshop shop;
+  const TrainingFixture shop;
   Checkpoint checkpoint = trained(shop, tiny_run(shop), "run");
   const CheckpointFolder folder(shop.run("run") + "/checkpoints");
   for (const int64_t step : folder.steps()) std::filesystem::remove(folder.path(step));
@@ -28,7 +28,7 @@ TEST(Average, OfCheckpointsIsTheMeanOfTheirWeights) {
 }
 
 TEST(Average, CheckpointsThatAreNotFiniteAreRefused) {
-  const Workshop shop;
+  const TrainingFixture shop;
   Checkpoint checkpoint = trained(shop, tiny_run(shop), "run");
   const CheckpointFolder folder(shop.run("run") + "/checkpoints");
   const Tensor& weight = checkpoint.tensors.at("weight.embedding");
@@ -40,7 +40,7 @@ TEST(Average, CheckpointsThatAreNotFiniteAreRefused) {
 }
 
 TEST(Average, NeedsModelsOfOneConfiguration) {
-  const Workshop shop;
+  const TrainingFixture shop;
   trained(shop, tiny_run(shop), "narrow");
   RunConfig wide = tiny_run(shop);
   std::get<LanguageModelConfig>(wide.model.network).hidden *= 2;
@@ -54,7 +54,7 @@ TEST(Average, NeedsModelsOfOneConfiguration) {
 }
 
 TEST(StartWeightsOfARun, ThatAreNotFiniteAreRefused) {
-  const Workshop shop;
+  const TrainingFixture shop;
   const RunConfig config = tiny_run(shop);
   trained(shop, config, "run");
   const std::string model = best_model_path(shop.run("run"));

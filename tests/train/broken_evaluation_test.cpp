@@ -31,7 +31,7 @@ struct EvaluatedRun {
   std::string path() const { return folder.file("run"); }
   std::vector<int64_t> steps() const { return CheckpointFolder(path() + "/checkpoints").steps(); }
   bool evaluation_due() const {
-    const auto counters = nlohmann::json::parse(newest_checkpoint(path()).facts.at("counters"));
+    const auto counters = nlohmann::json::parse(newest_checkpoint(path()).metadata.at("counters"));
     return counters.at("evaluation_due");
   }
 
@@ -44,8 +44,8 @@ struct EvaluatedRun {
 void expect_same_runs(const EvaluatedRun& got, const EvaluatedRun& want) {
   expect_identical_tensors(newest_checkpoint(got.path()).tensors,
                            newest_checkpoint(want.path()).tensors);
-  auto counters = nlohmann::json::parse(newest_checkpoint(got.path()).facts.at("counters"));
-  auto expected = nlohmann::json::parse(newest_checkpoint(want.path()).facts.at("counters"));
+  auto counters = nlohmann::json::parse(newest_checkpoint(got.path()).metadata.at("counters"));
+  auto expected = nlohmann::json::parse(newest_checkpoint(want.path()).metadata.at("counters"));
   counters.erase("seconds");
   expected.erase("seconds");
   EXPECT_EQ(counters, expected);
@@ -156,10 +156,10 @@ TEST(BrokenEvaluation, MakesRoomForASaveAndBeginsAgain) {
 }
 
 TEST(BrokenEvaluation, StopsBetweenBatches) {
-  const Workshop workshop;
-  RunConfig config = tiny_run(workshop);
-  config.data.valid = workshop.texts() + "/2.txt";
-  LanguageTask task(config, workshop.cache());
+  const TrainingFixture fixture;
+  RunConfig config = tiny_run(fixture);
+  config.data.valid = fixture.texts() + "/2.txt";
+  LanguageTask task(config, fixture.cache());
   expect_stops_between_batches(task);
 }
 

@@ -17,14 +17,14 @@ Checkpoint small_checkpoint(uint64_t seed) {
   c.add("carried.", {{"position", at::tensor({4, 9}, at::kLong)},
                      {"fresh", at::tensor({0, 1}, at::kInt).to(at::kBool)},
                      {"none", at::zeros({2, 0, 3})}});
-  c.facts["counters"] = R"({"best":1.5,"step":7})";
-  c.facts["position"] = R"({"row":[[3,128],[0,64]],"seed":1})";
+  c.metadata["counters"] = R"({"best":1.5,"step":7})";
+  c.metadata["position"] = R"({"row":[[3,128],[0,64]],"seed":1})";
   return c;
 }
 
 void expect_same_checkpoint(const Checkpoint& got, const Checkpoint& want) {
   expect_identical_tensors(got.tensors, want.tensors);
-  for (const auto& [key, value] : want.facts) EXPECT_EQ(got.facts.at(key), value);
+  for (const auto& [key, value] : want.metadata) EXPECT_EQ(got.metadata.at(key), value);
 }
 
 // A folder with the checkpoints of steps 1 and 2; the latter may be damaged.

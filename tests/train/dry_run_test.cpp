@@ -28,29 +28,29 @@ void expect_foretold(const RunConfig& config, const std::string& run, const Make
 }
 
 TEST(DryRunMemory, OfALanguageModel) {
-  const Workshop workshop({3000, 2000, 1500, 4000});
-  RunConfig config = tiny_run(workshop, "window");
+  const TrainingFixture fixture({3000, 2000, 1500, 4000});
+  RunConfig config = tiny_run(fixture, "window");
   language_of(config).time.segment = 120;
   config.train.batch = 4;
   for (const char* precision : {"fp32", "bf16"}) {
     config.train.precision = precision;
     config.train.ema = 0.9;
     config.train.steps = 12;
-    expect_foretold(config, workshop.run(precision),
-                    [&] { return std::make_unique<LanguageTask>(config, workshop.cache()); });
+    expect_foretold(config, fixture.run(precision),
+                    [&] { return std::make_unique<LanguageTask>(config, fixture.cache()); });
   }
 }
 
 TEST(DryRunMemory, OfATranslator) {
-  const Workshop workshop(std::vector<int64_t>{});
+  const TrainingFixture fixture(std::vector<int64_t>{});
   std::string text;
   for (int64_t i = 0; i < 400; ++i) {
     text += std::string(static_cast<size_t>(20 + (i * 37) % 60), 'a') + "\n";
   }
-  const std::string prefix = workshop.texts() + "/pairs";
+  const std::string prefix = fixture.texts() + "/pairs";
   testing::spill(prefix + ".de", text);
   testing::spill(prefix + ".en", text);
-  RunConfig config = tiny_run(workshop);
+  RunConfig config = tiny_run(fixture);
   EncoderDecoderConfig m;
   m.source_vocabulary = m.target_vocabulary = kByteVocabulary;
   m.padding = kBytePadding;
@@ -65,8 +65,8 @@ TEST(DryRunMemory, OfATranslator) {
   config.pairs.batch_tokens = 1024;
   config.train.batch = 100;
   config.train.steps = 12;
-  expect_foretold(config, workshop.run("run"),
-                  [&] { return std::make_unique<TranslationTask>(config, workshop.cache()); });
+  expect_foretold(config, fixture.run("run"),
+                  [&] { return std::make_unique<TranslationTask>(config, fixture.cache()); });
 }
 
 TEST(DryRunMemory, OfAnImageClassifier) {

@@ -180,7 +180,7 @@ TEST(ImageTask, ResumesBitForBit) {
   trained_images(part, shop.run("parts"));
   const Checkpoint parts = trained_images(config, shop.run("parts"));
   test::expect_identical_tensors(whole.tensors, parts.tensors);
-  EXPECT_EQ(whole.facts.at("position"), parts.facts.at("position"));
+  EXPECT_EQ(whole.metadata.at("position"), parts.metadata.at("position"));
 }
 
 TEST(ImageTask, AnEvaluationStopsBetweenBatches) {
@@ -301,7 +301,7 @@ TEST(ImageTask, AModelFileThatLiesAboutItsImagesIsRefused) {
                      [&] { load_image_model(path); });
 }
 
-// Uniform width, as App. B of the SReT paper: 36 blocks played three times.
+// Uniform width, as App. B of the SReT paper: 36 blocks applied three times.
 VisionConfig deep_vision(bool mixed) {
   VisionConfig c = tiny_vision("recursive");
   c.pool = "mean";

@@ -21,21 +21,21 @@ const std::vector<std::string> kScoredTexts = {"one two  three\nfour",
 struct ScoredText {
   explicit ScoredText(const std::string& kind, const std::vector<std::string>& texts = kScoredTexts,
                       const std::string& tokenizer_spec = "bytes")
-      : workshop(std::vector<int64_t>{}), tokenizer(make_tokenizer(tokenizer_spec)) {
-    for (size_t i = 0; i < texts.size(); ++i) workshop.write(i, texts[i]);
+      : fixture(std::vector<int64_t>{}), tokenizer(make_tokenizer(tokenizer_spec)) {
+    for (size_t i = 0; i < texts.size(); ++i) fixture.write(i, texts[i]);
     LanguageModelConfig config = tiny_language(kind);
     config.vocabulary = tokenizer->vocabulary();
     model = std::make_shared<LanguageModel>(config);
     nn::initialize(*model, 5);
     model->eval();
     documents = std::make_unique<Documents>(
-        Documents::open({workshop.texts(), workshop.cache()}, *tokenizer));
+        Documents::open({fixture.texts(), fixture.cache()}, *tokenizer));
   }
   LanguageScore score(int64_t rows, int64_t max_tokens = 0) {
     return score_documents(*model, *documents, {rows, 12, max_tokens, false});
   }
 
-  Workshop workshop;
+  TrainingFixture fixture;
   std::shared_ptr<const Tokenizer> tokenizer;
   std::shared_ptr<LanguageModel> model;
   std::unique_ptr<Documents> documents;

@@ -16,7 +16,7 @@ LanguageModel& model_of(LanguageTask& task) { return dynamic_cast<LanguageModel&
 
 class CarriedState : public ::testing::TestWithParam<const char*> {
  protected:
-  CarriedState() : workshop_(kManyLengths), config_(tiny_run(workshop_, GetParam())) {
+  CarriedState() : fixture_(kManyLengths), config_(tiny_run(fixture_, GetParam())) {
     language_of(config_).dropout = 0.0;
   }
 
@@ -29,12 +29,12 @@ class CarriedState : public ::testing::TestWithParam<const char*> {
     }
   }
 
-  Workshop workshop_;
+  TrainingFixture fixture_;
   RunConfig config_;
 };
 
 TEST_P(CarriedState, IsThatOfEveryDocumentReadAlone) {
-  LanguageTask task(config_, workshop_.cache());
+  LanguageTask task(config_, fixture_.cache());
   task.network().train();
   PlainReader plain(model_of(task), task.documents());
   const int64_t length = language_of(config_).time.segment;
@@ -71,10 +71,10 @@ TEST_P(CarriedState, IsThatOfEveryDocumentReadAlone) {
 
 // Restored from position and carried state, a task goes on as if nothing had been.
 TEST_P(CarriedState, CanBeRestoredAtAnyBatch) {
-  LanguageTask task(config_, workshop_.cache());
+  LanguageTask task(config_, fixture_.cache());
   task.network().train();
   for (int64_t n = 0; n < 9; ++n) {
-    LanguageTask other(config_, workshop_.cache());
+    LanguageTask other(config_, fixture_.cache());
     other.network().train();
     other.restore(task.position(), task.carried());
     const LossSum want = task.next_loss();
@@ -91,29 +91,29 @@ INSTANTIATE_TEST_SUITE_P(Kinds, CarriedState,
                          [](const auto& given) { return test_name(given.param); });
 
 TEST(LanguageTask, RefusesWhatDoesNotFit) {
-  const Workshop workshop;
+  const TrainingFixture fixture;
   const auto refused = [&](const std::string& part, const auto& change) {
-    RunConfig config = tiny_run(workshop, "feedback");
+    RunConfig config = tiny_run(fixture, "feedback");
     change(config);
-    expect_error(ExitCode::bad_input, part, [&] { LanguageTask(config, workshop.cache()); });
+    expect_error(ExitCode::bad_input, part, [&] { LanguageTask(config, fixture.cache()); });
   };
   refused("data.train: missing", [](RunConfig& c) { c.data.train = ""; });
   refused("expected at least 260, the tokens of bytes, got 100",
           [](RunConfig& c) { language_of(c).vocabulary = 100; });
   refused("train.recompute_levels: has no meaning with feedback",
           [](RunConfig& c) { c.train.recompute_levels = 1; });
-  RunConfig elsewhere = tiny_run(workshop);
+  RunConfig elsewhere = tiny_run(fixture);
   elsewhere.data.train = "/nowhere/at/all";
-  expect_error(ExitCode::io, "/nowhere/at/all", [&] { LanguageTask(elsewhere, workshop.cache()); });
+  expect_error(ExitCode::io, "/nowhere/at/all", [&] { LanguageTask(elsewhere, fixture.cache()); });
 }
 
 TEST(LanguageTask, EvaluatesTheValidationDocuments) {
-  const Workshop workshop(kManyLengths);
-  RunConfig config = tiny_run(workshop);
-  EXPECT_FALSE(LanguageTask(config, workshop.cache()).evaluate({}).has_value());
-  config.data.valid = workshop.texts();
+  const TrainingFixture fixture(kManyLengths);
+  RunConfig config = tiny_run(fixture);
+  EXPECT_FALSE(LanguageTask(config, fixture.cache()).evaluate({}).has_value());
+  config.data.valid = fixture.texts();
   config.train.eval_tokens = 0;
-  LanguageTask task(config, workshop.cache());
+  LanguageTask task(config, fixture.cache());
   task.network().eval();
   PlainReader plain(model_of(task), task.documents());
   double total = 0;
@@ -133,18 +133,18 @@ TEST(LanguageTask, EvaluatesTheValidationDocuments) {
 // ---- the probe --------------------------------------------------------------------------------
 
 TEST(StateProbe, SaysNothingOfModelsWithoutAState) {
-  const Workshop workshop;
-  const RunConfig config = tiny_run(workshop, "window");
-  LanguageTask task(config, workshop.cache());
+  const TrainingFixture fixture;
+  const RunConfig config = tiny_run(fixture, "window");
+  LanguageTask task(config, fixture.cache());
   task.next_loss();
   EXPECT_TRUE(task.probe().empty());
 }
 
 TEST(StateProbe, MeasuresGateNormAndRank) {
-  const Workshop workshop;
-  RunConfig config = tiny_run(workshop);
+  const TrainingFixture fixture;
+  RunConfig config = tiny_run(fixture);
   language_of(config).time.recurrent_layers = {1, 2};
-  LanguageTask task(config, workshop.cache());
+  LanguageTask task(config, fixture.cache());
   task.network().train();
   task.next_loss();
   const NamedTensors carried = task.carried();
@@ -164,13 +164,13 @@ TEST(StateProbe, MeasuresGateNormAndRank) {
 
 // A letter said every 16 tokens, seen by a window of 4: only a state can know it.
 TEST(StateProbe, IsPositiveForAModelThatMustUseItsState) {
-  Workshop workshop(std::vector<int64_t>{});
+  TrainingFixture fixture(std::vector<int64_t>{});
   for (size_t i = 0; i < 4; ++i) {
     std::string text;
     for (int n = 0; n < 400; ++n) text += n % 16 == 0 ? static_cast<char>('a' + i) : '.';
-    workshop.write(i, text);
+    fixture.write(i, text);
   }
-  RunConfig config = tiny_run(workshop);
+  RunConfig config = tiny_run(fixture);
   language_of(config).dropout = 0.0;
   language_of(config).depth.levels = 1;
   language_of(config).time.recurrent_layers = {1};
@@ -180,8 +180,8 @@ TEST(StateProbe, IsPositiveForAModelThatMustUseItsState) {
   config.train.log_every = 200;
   config.train.probe_every = 200;
   config.schedule.rate = 0.02;
-  EXPECT_EQ(train_language(workshop, config, workshop.run("run")), 0);
-  const auto last = metrics_of(workshop.run("run")).back();
+  EXPECT_EQ(train_language(fixture, config, fixture.run("run")), 0);
+  const auto last = metrics_of(fixture.run("run")).back();
   EXPECT_EQ(last.at("step"), 200);
   EXPECT_GT(last.at("state_use"), 0.03) << last.dump();
 }

@@ -68,19 +68,19 @@ std::vector<double> logged_losses(const std::string& run) {
 class MixedTraining : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(MixedTraining, StaysBesideFp32WithMasterWeightsInFp32) {
-  const Workshop workshop({300, 200, 150, 400});
-  RunConfig config = tiny_run(workshop, GetParam());
+  const TrainingFixture fixture({300, 200, 150, 400});
+  RunConfig config = tiny_run(fixture, GetParam());
   config.train.steps = 40;
   config.schedule.rate = 0.03;
   config.train.ema = 0.9;
-  trained(workshop, config, "fp32");
+  trained(fixture, config, "fp32");
   config.train.precision = "bf16";
-  const Checkpoint mixed = trained(workshop, config, "bf16");
-  const std::vector<double> want = logged_losses(workshop.run("fp32"));
-  const std::vector<double> got = logged_losses(workshop.run("bf16"));
+  const Checkpoint mixed = trained(fixture, config, "bf16");
+  const std::vector<double> want = logged_losses(fixture.run("fp32"));
+  const std::vector<double> got = logged_losses(fixture.run("bf16"));
   ASSERT_EQ(got.size(), 40U);
   EXPECT_NE(got.front(), want.front()) << "nothing was rounded";
-  // Neighbours picked from a memory are a choice that rounding may change.
+  // Neighbors picked from a memory are a choice that rounding may change.
   const double apart = std::string(GetParam()) == "memorizing" ? 0.06 : 0.03;
   for (size_t i = 0; i < got.size(); ++i) EXPECT_NEAR(got[i], want[i], apart * want[i]) << i;
   EXPECT_LT(got.back(), 0.8 * got.front()) << "it learns";
@@ -97,14 +97,14 @@ INSTANTIATE_TEST_SUITE_P(Kinds, MixedTraining,
 
 // Interrupted or not, in mixed precision too.
 TEST(MixedResume, IsExact) {
-  const Workshop workshop;
-  RunConfig config = tiny_run(workshop);
+  const TrainingFixture fixture;
+  RunConfig config = tiny_run(fixture);
   config.train.precision = "bf16";
-  const Checkpoint want = trained(workshop, config, "whole");
+  const Checkpoint want = trained(fixture, config, "whole");
   config.train.steps = 3;
-  trained(workshop, config, "parts");
+  trained(fixture, config, "parts");
   config.train.steps = 6;
-  expect_identical_tensors(trained(workshop, config, "parts").tensors, want.tensors);
+  expect_identical_tensors(trained(fixture, config, "parts").tensors, want.tensors);
 }
 
 // ---- levels computed again --------------------------------------------------------------------
@@ -112,20 +112,20 @@ TEST(MixedResume, IsExact) {
 class RecomputedTraining : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(RecomputedTraining, EndsWithTheSameBits) {
-  const Workshop workshop;
-  RunConfig config = tiny_run(workshop, GetParam());
+  const TrainingFixture fixture;
+  RunConfig config = tiny_run(fixture, GetParam());
   language_of(config).depth.levels = 4;
   language_of(config).dropout = 0.2;
   config.train.accumulate = 2;
-  const Checkpoint kept = trained(workshop, config, "kept");
+  const Checkpoint kept = trained(fixture, config, "kept");
   for (const int64_t every : {1, 2, 3}) {
     config.train.recompute_levels = every;
-    const Checkpoint again = trained(workshop, config, "again" + std::to_string(every));
+    const Checkpoint again = trained(fixture, config, "again" + std::to_string(every));
     SCOPED_TRACE("every " + std::to_string(every));
     expect_identical_tensors(again.tensors, kept.tensors);
   }
   language_of(config).dropout = 0.0;  // or else the test would not see dropout at all
-  const Checkpoint plain = trained(workshop, config, "plain");
+  const Checkpoint plain = trained(fixture, config, "plain");
   EXPECT_FALSE(plain.tensors.at("weight.embedding").equal(kept.tensors.at("weight.embedding")));
 }
 
@@ -134,15 +134,15 @@ INSTANTIATE_TEST_SUITE_P(Kinds, RecomputedTraining,
                          [](const auto& given) { return test_name(given.param); });
 
 TEST(RecomputedMixed, EndsWithTheSameBits) {
-  const Workshop workshop;
-  RunConfig config = tiny_run(workshop);
+  const TrainingFixture fixture;
+  RunConfig config = tiny_run(fixture);
   config.train.precision = "bf16";
-  const Checkpoint kept = trained(workshop, config, "kept");
+  const Checkpoint kept = trained(fixture, config, "kept");
   config.train.recompute_levels = 1;
-  expect_identical_tensors(trained(workshop, config, "again").tensors, kept.tensors);
+  expect_identical_tensors(trained(fixture, config, "again").tensors, kept.tensors);
 }
 
-// A recursive stack of an image classifier: blocks played several times, paths dropped.
+// A recursive stack of an image classifier: blocks applied several times, paths dropped.
 NamedTensors trained_vision(int64_t every) {
   const QuietLog quiet;
   const testing::TempDir folder;

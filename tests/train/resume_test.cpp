@@ -29,9 +29,9 @@ class InterruptedTask : public LanguageTask {
 };
 
 // Starts or continues the run and lets it be interrupted in its `batch`-th batch from now.
-int train_interrupted(const Workshop& workshop, const RunConfig& config, const std::string& run,
-                      int64_t batch, int signal) {
-  InterruptedTask task(config, workshop.cache(), batch, signal);
+int train_interrupted(const TrainingFixture& fixture, const RunConfig& config,
+                      const std::string& run, int64_t batch, int signal) {
+  InterruptedTask task(config, fixture.cache(), batch, signal);
   RunFolder folder(run, config);
   try {
     return train(task, config, folder);
@@ -42,21 +42,21 @@ int train_interrupted(const Workshop& workshop, const RunConfig& config, const s
 
 void expect_same_end(const Checkpoint& got, const Checkpoint& want) {
   expect_identical_tensors(got.tensors, want.tensors);
-  EXPECT_EQ(got.facts.at("position"), want.facts.at("position"));
-  auto counters = nlohmann::json::parse(got.facts.at("counters"));
-  auto expected = nlohmann::json::parse(want.facts.at("counters"));
+  EXPECT_EQ(got.metadata.at("position"), want.metadata.at("position"));
+  auto counters = nlohmann::json::parse(got.metadata.at("counters"));
+  auto expected = nlohmann::json::parse(want.metadata.at("counters"));
   counters.erase("seconds");
   expected.erase("seconds");
   EXPECT_EQ(counters, expected);
 }
 
 // Everything a run can carry: averages, evaluations, probes, accumulation, dropout.
-RunConfig busy_run(const Workshop& workshop, const std::string& optimizer,
+RunConfig busy_run(const TrainingFixture& fixture, const std::string& optimizer,
                    const std::string& kind) {
-  RunConfig config = tiny_run(workshop, kind);
+  RunConfig config = tiny_run(fixture, kind);
   config.optimizer.kind = optimizer;
   config.optimizer.weight_decay = 0.01;
-  config.data.valid = workshop.texts() + "/2.txt";
+  config.data.valid = fixture.texts() + "/2.txt";
   config.train.ema = 0.7;
   config.train.accumulate = 2;
   config.train.eval_every = 2;
@@ -68,15 +68,15 @@ using OptimizerAndTime = std::tuple<const char*, const char*>;
 
 class ExactResume : public ::testing::TestWithParam<OptimizerAndTime> {
  protected:
-  Workshop workshop_;
-  RunConfig config_ = busy_run(workshop_, std::get<0>(GetParam()), std::get<1>(GetParam()));
+  TrainingFixture fixture_;
+  RunConfig config_ = busy_run(fixture_, std::get<0>(GetParam()), std::get<1>(GetParam()));
 
   void expect_undisturbed(const std::string& run) {
-    const Checkpoint want = trained(workshop_, config_, "undisturbed");
+    const Checkpoint want = trained(fixture_, config_, "undisturbed");
     EXPECT_FALSE(want.below("average.").empty());
     EXPECT_FALSE(want.below("carried.").empty());
     expect_same_end(newest_checkpoint(run), want);
-    const std::string undisturbed = workshop_.run("undisturbed");
+    const std::string undisturbed = fixture_.run("undisturbed");
     EXPECT_EQ(metrics_of(run), metrics_of(undisturbed));
     EXPECT_EQ(testing::slurp(run + "/best.safetensors"),
               testing::slurp(undisturbed + "/best.safetensors"));
@@ -84,21 +84,21 @@ class ExactResume : public ::testing::TestWithParam<OptimizerAndTime> {
 };
 
 TEST_P(ExactResume, AfterASignalAtAStep) {
-  const std::string run = workshop_.run("stopped");
-  EXPECT_EQ(train_interrupted(workshop_, config_, run, 2 * 3, SIGTERM), 143);
+  const std::string run = fixture_.run("stopped");
+  EXPECT_EQ(train_interrupted(fixture_, config_, run, 2 * 3, SIGTERM), 143);
   EXPECT_EQ(CheckpointFolder(run + "/checkpoints").steps(), (std::vector<int64_t>{3}));
-  EXPECT_EQ(train_language(workshop_, config_, run), 0);
+  EXPECT_EQ(train_language(fixture_, config_, run), 0);
   expect_undisturbed(run);
 }
 
 TEST_P(ExactResume, AfterBeingBrokenOffBetweenSaves) {
   config_.train.save_every = 2;
-  const std::string run = workshop_.run("broken");
+  const std::string run = fixture_.run("broken");
   // In step 2 (nothing saved yet), in step 4 (step 2 saved), and in the second batch of the last.
   for (const int64_t batch : {3, 7, 8}) {
-    EXPECT_EQ(train_interrupted(workshop_, config_, run, batch, 0), -1);
+    EXPECT_EQ(train_interrupted(fixture_, config_, run, batch, 0), -1);
   }
-  EXPECT_EQ(train_language(workshop_, config_, run), 0);
+  EXPECT_EQ(train_language(fixture_, config_, run), 0);
   expect_undisturbed(run);
 }
 
@@ -112,68 +112,67 @@ INSTANTIATE_TEST_SUITE_P(
 
 // Wide enough that Adafactor keeps rows and columns.
 TEST(ResumeOfFactoredMoments, IsExact) {
-  const Workshop workshop;
-  RunConfig config = busy_run(workshop, "adafactor", "window");
+  const TrainingFixture fixture;
+  RunConfig config = busy_run(fixture, "adafactor", "window");
   language_of(config).width = 128;
   language_of(config).hidden = 160;
   config.train.steps = 4;
-  const std::string run = workshop.run("stopped");
-  EXPECT_EQ(train_interrupted(workshop, config, run, 2 * 2, SIGINT), 130);
-  EXPECT_EQ(train_language(workshop, config, run), 0);
-  const Checkpoint want = trained(workshop, config, "undisturbed");
+  const std::string run = fixture.run("stopped");
+  EXPECT_EQ(train_interrupted(fixture, config, run, 2 * 2, SIGINT), 130);
+  EXPECT_EQ(train_language(fixture, config, run), 0);
+  const Checkpoint want = trained(fixture, config, "undisturbed");
   EXPECT_EQ(want.tensors.count("moment.row.stack.feed_forward.0.up.weight"), 1U);
   expect_same_end(newest_checkpoint(run), want);
 }
 
 TEST(Resume, OfAFinishedRunDoesNothing) {
-  const Workshop workshop;
-  const RunConfig config = busy_run(workshop, "adam", "window");
-  const std::string run = workshop.run("run");
-  EXPECT_EQ(train_language(workshop, config, run), 0);
+  const TrainingFixture fixture;
+  const RunConfig config = busy_run(fixture, "adam", "window");
+  const std::string run = fixture.run("run");
+  EXPECT_EQ(train_language(fixture, config, run), 0);
   const std::string metrics = testing::slurp(run + "/metrics.jsonl");
   const std::string checkpoint = testing::slurp(run + "/checkpoints/00000006.safetensors");
-  EXPECT_EQ(train_language(workshop, config, run), 0);
+  EXPECT_EQ(train_language(fixture, config, run), 0);
   EXPECT_EQ(testing::slurp(run + "/metrics.jsonl"), metrics);
   EXPECT_EQ(testing::slurp(run + "/checkpoints/00000006.safetensors"), checkpoint);
 }
 
 TEST(Resume, MayTrainForMoreSteps) {
-  const Workshop workshop;
-  RunConfig config = tiny_run(workshop);
-  const Checkpoint six = trained(workshop, config, "six");
+  const TrainingFixture fixture;
+  RunConfig config = tiny_run(fixture);
+  const Checkpoint six = trained(fixture, config, "six");
   config.train.steps = 3;
-  const std::string run = workshop.run("three");
-  EXPECT_EQ(train_language(workshop, config, run), 0);
+  const std::string run = fixture.run("three");
+  EXPECT_EQ(train_language(fixture, config, run), 0);
   config.train.steps = 6;
-  EXPECT_EQ(train_language(workshop, config, run), 0);
+  EXPECT_EQ(train_language(fixture, config, run), 0);
   expect_same_end(newest_checkpoint(run), six);
 }
 
 TEST(Resume, UsesTheCheckpointBeforeADamagedOne) {
-  const Workshop workshop;
-  RunConfig config = tiny_run(workshop);
+  const TrainingFixture fixture;
+  RunConfig config = tiny_run(fixture);
   config.train.save_every = 2;
-  const Checkpoint want = trained(workshop, config, "undisturbed");
-  const std::string run = workshop.run("damaged");
-  EXPECT_EQ(train_language(workshop, config, run), 0);
+  const Checkpoint want = trained(fixture, config, "undisturbed");
+  const std::string run = fixture.run("damaged");
+  EXPECT_EQ(train_language(fixture, config, run), 0);
   const CheckpointFolder checkpoints(run + "/checkpoints");
   const std::string whole = testing::slurp(checkpoints.path(6));
   testing::spill(checkpoints.path(6), whole.substr(0, whole.size() / 2));
-  EXPECT_EQ(train_language(workshop, config, run), 0);
+  EXPECT_EQ(train_language(fixture, config, run), 0);
   EXPECT_EQ(checkpoints.newest()->step, 6);
   expect_same_end(checkpoints.newest()->checkpoint, want);
-  EXPECT_EQ(metrics_of(run), metrics_of(workshop.run("undisturbed")));
+  EXPECT_EQ(metrics_of(run), metrics_of(fixture.run("undisturbed")));
 }
 
 TEST(Resume, OnOtherDocumentsIsRefused) {
-  const Workshop workshop;
-  RunConfig config = tiny_run(workshop);
-  const std::string run = workshop.run("run");
-  EXPECT_EQ(train_language(workshop, config, run), 0);
-  workshop.write(1, "another text than before");
+  const TrainingFixture fixture;
+  RunConfig config = tiny_run(fixture);
+  const std::string run = fixture.run("run");
+  EXPECT_EQ(train_language(fixture, config, run), 0);
+  fixture.write(1, "another text than before");
   config.train.steps = 8;
-  expect_error(ExitCode::bad_input, "data position",
-               [&] { train_language(workshop, config, run); });
+  expect_error(ExitCode::bad_input, "data position", [&] { train_language(fixture, config, run); });
 }
 
 }  // namespace

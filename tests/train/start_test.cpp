@@ -27,7 +27,7 @@ TEST(ResizePositions, KeepsClassTokensAndConstants) {
   test::expect_near(q.narrow(1, 1, 36), at::full({1, 36, 3}, 2.5), 1e-6, "grid");
 }
 
-// Cubic convolution (a = -0.75) along one line of pixel centres, edges repeated.
+// Cubic convolution (a = -0.75) along one line of pixel centers, edges repeated.
 std::vector<double> plain_cubic(const std::vector<double>& line, int64_t wanted) {
   const auto weight = [](double t) {
     const double a = -0.75;
@@ -158,7 +158,7 @@ TEST(Loops, ProjectionsOfLaterBlocksKeepTheirBlock) {
 TEST(Loops, MoreThanThereAreWeightsForIsRefused) {
   const ImageShop shop;
   trained_images(tiny_image_run(shop, tiny_pyramid()), shop.run("nll"));
-  test::expect_error(ExitCode::bad_input, "cannot play 3 loops",
+  test::expect_error(ExitCode::bad_input, "cannot apply 3 loops",
                      [&] { load_image_model(shop.run("nll"), 3); });
   trained_images(tiny_image_run(shop, tiny_vision("vanilla")), shop.run("vanilla"));
   test::expect_error(ExitCode::usage, "has no loops",

@@ -1,4 +1,4 @@
-// One optimiser step of the engine against what it should be: accumulated batches are a large
+// One optimizer step of the engine against what it should be: accumulated batches are a large
 // batch, clipping and averaging are their formulas, smoothed labels too, and what weight decay
 // spares.
 #include "rondo/train/optimizer.h"
@@ -169,13 +169,13 @@ TEST(LabelSmoothing, IsItsFormula) {
 }
 
 TEST(LabelSmoothing, IsWhatALanguageTaskTrainsWith) {
-  const Workshop workshop;
-  RunConfig config = tiny_run(workshop);
+  const TrainingFixture fixture;
+  RunConfig config = tiny_run(fixture);
   language_of(config).dropout = 0.0;
   std::vector<double> losses;
   for (const double smoothing : {0.0, 0.3}) {
     config.train.label_smoothing = smoothing;
-    LanguageTask task(config, workshop.cache());
+    LanguageTask task(config, fixture.cache());
     task.network().train();
     SegmentReader reader(task.documents(), {3, 12, 1, true, true, kBytePadding});
     SegmentBatch batch;

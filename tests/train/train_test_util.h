@@ -24,10 +24,10 @@ class QuietLog {
 };
 
 // A folder with documents, a cache and room for runs.
-class Workshop {
+class TrainingFixture {
  public:
   // Documents of these lengths, different but each with some order to learn.
-  explicit Workshop(const std::vector<int64_t>& lengths = {70, 33, 150, 16, 2, 41}) {
+  explicit TrainingFixture(const std::vector<int64_t>& lengths = {70, 33, 150, 16, 2, 41}) {
     std::filesystem::create_directories(texts());
     for (size_t i = 0; i < lengths.size(); ++i) write(i, made_up(lengths[i], i));
   }
@@ -66,15 +66,16 @@ inline LanguageModelConfig tiny_language(const std::string& kind) {
   c.time.recurrent_layers = {2};
   c.time.memory_layer = 2;
   c.time.memory_size = 10;
-  c.time.neighbours = 3;
+  c.time.neighbors = 3;
   return c;
 }
 
 // Six steps of a fraction of a second, saved only at the end, with a rate that never changes.
-inline RunConfig tiny_run(const Workshop& workshop, const std::string& kind = "block-recurrent") {
+inline RunConfig tiny_run(const TrainingFixture& fixture,
+                          const std::string& kind = "block-recurrent") {
   RunConfig c;
   c.model = ModelConfig{tiny_language(kind)};
-  c.data.train = workshop.texts();
+  c.data.train = fixture.texts();
   c.train.steps = 6;
   c.train.batch = 3;
   c.train.log_every = 1;
@@ -101,18 +102,18 @@ inline Checkpoint newest_checkpoint(const std::string& run) {
 }
 
 // Trains a language model in `run`, new or continued; returns the exit code.
-inline int train_language(const Workshop& workshop, const RunConfig& config,
+inline int train_language(const TrainingFixture& fixture, const RunConfig& config,
                           const std::string& run) {
-  LanguageTask task(config, workshop.cache());
+  LanguageTask task(config, fixture.cache());
   RunFolder folder(run, config);
   return train(task, config, folder);
 }
 
 // The same in a folder of its own, from beginning to end.
-inline Checkpoint trained(const Workshop& workshop, const RunConfig& config,
+inline Checkpoint trained(const TrainingFixture& fixture, const RunConfig& config,
                           const std::string& name) {
-  EXPECT_EQ(train_language(workshop, config, workshop.run(name)), 0);
-  return newest_checkpoint(workshop.run(name));
+  EXPECT_EQ(train_language(fixture, config, fixture.run(name)), 0);
+  return newest_checkpoint(fixture.run(name));
 }
 
 inline void expect_identical_tensors(const NamedTensors& a, const NamedTensors& b) {
@@ -222,7 +223,7 @@ inline void expect_stops_between_batches(Task& task) {
 }
 
 // Tokens with labels, of which some rows score fewer.
-inline NamedTensors labelled_tokens(int64_t rows, int64_t length, int64_t vocabulary) {
+inline NamedTensors labeled_tokens(int64_t rows, int64_t length, int64_t vocabulary) {
   const Tensor tokens =
       at::randint(0, vocabulary, {rows, length}, nn::counter_generator(3, "tokens"), at::kLong);
   const Tensor labels = tokens.roll(-1, 1).clone();
@@ -234,7 +235,7 @@ inline NamedTensors labelled_tokens(int64_t rows, int64_t length, int64_t vocabu
 inline std::unique_ptr<ScriptedTask> scripted_language(const RunConfig& config, int64_t rows) {
   auto network = build_network(config.model);
   nn::initialize(*network, static_cast<uint64_t>(config.train.seed));
-  return std::make_unique<ScriptedTask>(std::move(network), labelled_tokens(8, 6, 40), rows);
+  return std::make_unique<ScriptedTask>(std::move(network), labeled_tokens(8, 6, 40), rows);
 }
 
 inline RunConfig scripted_run() {

@@ -166,9 +166,9 @@ TEST(NonFiniteWeights, AreNeverSaved) {
 
 // A state that is not finite is not carried on, whichever batch left it so.
 TEST(NonFiniteLoss, DoesNotStayInTheCarriedState) {
-  const Workshop workshop({200, 200, 200});
-  RunConfig config = tiny_run(workshop);
-  LanguageTask task(config, workshop.cache());
+  const TrainingFixture fixture({200, 200, 200});
+  RunConfig config = tiny_run(fixture);
+  LanguageTask task(config, fixture.cache());
   task.network().train();
   task.next_loss();
   const NamedTensors good = task.carried();
@@ -317,16 +317,16 @@ TEST(RandomDraws, AreAFunctionOfSeedAndStep) {
 
 TEST(Learning, ARepetitiveTextIsLearned) {
   for (const char* optimizer : {"adam", "adamw", "adafactor"}) {
-    Workshop workshop(std::vector<int64_t>{});
+    TrainingFixture fixture(std::vector<int64_t>{});
     std::string text;
     for (int i = 0; i < 60; ++i) text += "round and round; ";
-    workshop.write(0, text);
-    RunConfig config = tiny_run(workshop);
+    fixture.write(0, text);
+    RunConfig config = tiny_run(fixture);
     config.optimizer.kind = optimizer;
     config.train.steps = 80;
     config.schedule.rate = 0.03;
-    EXPECT_EQ(train_language(workshop, config, workshop.run("run")), 0);
-    const auto lines = metrics_of(workshop.run("run"));
+    EXPECT_EQ(train_language(fixture, config, fixture.run("run")), 0);
+    const auto lines = metrics_of(fixture.run("run"));
     EXPECT_GT(lines.front().at("loss"), 4.5) << optimizer;
     EXPECT_LT(lines.back().at("loss"), 1.0) << optimizer;
   }

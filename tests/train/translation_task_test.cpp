@@ -8,9 +8,9 @@ namespace rondo::test {
 namespace {
 
 // Files with made-up sentences: the target is the source, shifted by one letter.
-class PairWorkshop : public Workshop {
+class PairFixture : public TrainingFixture {
  public:
-  explicit PairWorkshop(int64_t pairs = 60) : Workshop(std::vector<int64_t>{}) {
+  explicit PairFixture(int64_t pairs = 60) : TrainingFixture(std::vector<int64_t>{}) {
     std::string source;
     std::string target;
     for (int64_t i = 0; i < pairs; ++i) {
@@ -28,8 +28,8 @@ class PairWorkshop : public Workshop {
   std::string prefix() const { return texts() + "/pairs"; }
 };
 
-RunConfig pair_run(const PairWorkshop& workshop, const std::string& scheme = "ring") {
-  RunConfig c = tiny_run(workshop);
+RunConfig pair_run(const PairFixture& fixture, const std::string& scheme = "ring") {
+  RunConfig c = tiny_run(fixture);
   EncoderDecoderConfig m;
   m.source_vocabulary = m.target_vocabulary = kByteVocabulary;
   m.padding = kBytePadding;
@@ -39,7 +39,7 @@ RunConfig pair_run(const PairWorkshop& workshop, const std::string& scheme = "ri
   m.depth.scheme = scheme;
   m.depth.levels = 2;
   c.model = ModelConfig{m};
-  c.pairs.train = workshop.prefix();
+  c.pairs.train = fixture.prefix();
   c.pairs.tokenizer = "bytes";
   c.pairs.batch_tokens = 64;
   c.train.batch = 100;
@@ -60,14 +60,14 @@ NamedTensors gradients_of(const Network& network) {
 
 // A whole epoch in batches of tokens gives the gradient of all pairs taken one at a time.
 TEST(TranslationTask, BatchingDoesNotChangeTheGradient) {
-  const PairWorkshop workshop;
-  RunConfig config = pair_run(workshop);
+  const PairFixture fixture;
+  RunConfig config = pair_run(fixture);
   translator_of(config).dropout = 0.0;
   const auto epoch = [&](int64_t tokens, int64_t rows) {
     RunConfig c = config;
     c.pairs.batch_tokens = tokens;
     c.train.batch = rows;
-    TranslationTask task(c, workshop.cache());
+    TranslationTask task(c, fixture.cache());
     task.network().train();
     double sum = 0;
     int64_t count = 0;
@@ -94,14 +94,14 @@ TEST(TranslationTask, BatchingDoesNotChangeTheGradient) {
 }
 
 TEST(TranslationTask, ResumesBitByBit) {
-  const PairWorkshop workshop;
-  RunConfig config = pair_run(workshop);
+  const PairFixture fixture;
+  RunConfig config = pair_run(fixture);
   config.train.steps = 30;  // beyond one epoch
   const auto train_in = [&](const std::string& name, const RunConfig& c) {
-    TranslationTask task(c, workshop.cache());
-    RunFolder folder(workshop.run(name), c);
+    TranslationTask task(c, fixture.cache());
+    RunFolder folder(fixture.run(name), c);
     EXPECT_EQ(train(task, c, folder), 0);
-    return newest_checkpoint(workshop.run(name));
+    return newest_checkpoint(fixture.run(name));
   };
   const Checkpoint whole = train_in("whole", config);
   for (const int64_t stop : {1, 7, 23}) {
@@ -111,28 +111,28 @@ TEST(TranslationTask, ResumesBitByBit) {
     train_in(name, half);
     const Checkpoint resumed = train_in(name, config);
     expect_identical_tensors(resumed.tensors, whole.tensors);
-    EXPECT_EQ(resumed.facts.at("position"), whole.facts.at("position"));
+    EXPECT_EQ(resumed.metadata.at("position"), whole.metadata.at("position"));
   }
 }
 
 TEST(TranslationTask, AnEvaluationStopsBetweenBatches) {
-  const PairWorkshop workshop;
-  RunConfig config = pair_run(workshop);
-  config.pairs.valid = workshop.prefix();
-  TranslationTask task(config, workshop.cache());
+  const PairFixture fixture;
+  RunConfig config = pair_run(fixture);
+  config.pairs.valid = fixture.prefix();
+  TranslationTask task(config, fixture.cache());
   expect_stops_between_batches(task);
 }
 
 TEST(TranslationTask, Learns) {
-  const PairWorkshop workshop;
-  RunConfig config = pair_run(workshop, "universal");
+  const PairFixture fixture;
+  RunConfig config = pair_run(fixture, "universal");
   translator_of(config).dropout = 0.0;
-  config.pairs.valid = workshop.prefix();
+  config.pairs.valid = fixture.prefix();
   config.train.steps = 150;
-  TranslationTask task(config, workshop.cache());
+  TranslationTask task(config, fixture.cache());
   task.network().eval();
   const double before = task.evaluate({})->selection;
-  RunFolder folder(workshop.run("learns"), config);
+  RunFolder folder(fixture.run("learns"), config);
   EXPECT_EQ(train(task, config, folder), 0);
   task.network().eval();
   const auto after = task.evaluate({});
@@ -141,11 +141,11 @@ TEST(TranslationTask, Learns) {
 }
 
 TEST(TranslationTask, RefusesWhatDoesNotFit) {
-  const PairWorkshop workshop;
+  const PairFixture fixture;
   const auto refused = [&](const std::string& part, auto change) {
-    RunConfig config = pair_run(workshop);
+    RunConfig config = pair_run(fixture);
     change(config);
-    expect_error(ExitCode::bad_input, part, [&] { TranslationTask(config, workshop.cache()); });
+    expect_error(ExitCode::bad_input, part, [&] { TranslationTask(config, fixture.cache()); });
   };
   refused("data.train: missing", [](RunConfig& c) { c.pairs.train = ""; });
   refused("data.tokenizer: missing", [](RunConfig& c) { c.pairs.tokenizer = ""; });

@@ -1,5 +1,5 @@
 // Rows in pieces, each by one thread.
-#include "rondo/kernels/row_products.h"
+#include "rondo/kernels/matmul.h"
 
 #include <algorithm>
 #include <vector>
@@ -73,8 +73,8 @@ void RightMatrix::multiply(const Bf16* a, int64_t rows, bool add, float* sums) c
        sums);
 }
 
-void row_products(const std::vector<RowTerm>& terms, int64_t rows, const RowResults& results,
-                  const RowsAreThere& then) {
+void matmul(const std::vector<RowTerm>& terms, int64_t rows, const RowResults& results,
+            const RowsDone& then) {
   const int64_t n = terms.front().b->columns();
   const bool tiled = terms.front().b->tiles() != nullptr;
   std::vector<TileTerm> tile_terms;

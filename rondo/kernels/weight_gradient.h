@@ -6,7 +6,7 @@
 
 namespace rondo::kernels {
 
-void outer_products(const OuterProducts& p, const float* a, const float* b, float* c);
-void outer_products(const OuterProducts& p, const Bf16* a, const Bf16* b, float* c);
+void weight_gradient(const WeightGradientShape& p, const float* a, const float* b, float* c);
+void weight_gradient(const WeightGradientShape& p, const Bf16* a, const Bf16* b, float* c);
 
 }  // namespace rondo::kernels

@@ -15,12 +15,12 @@
 
 namespace rondo {
 
-class ImageLoader::Workshop {
+class ImageLoader::WorkerPool {
  public:
-  Workshop(const ImageSet& images, const AugmentConfig& augment, const LoaderOptions& options);
-  ~Workshop() { stop(); }
-  Workshop(const Workshop&) = delete;
-  Workshop& operator=(const Workshop&) = delete;
+  WorkerPool(const ImageSet& images, const AugmentConfig& augment, const LoaderOptions& options);
+  ~WorkerPool() { stop(); }
+  WorkerPool(const WorkerPool&) = delete;
+  WorkerPool& operator=(const WorkerPool&) = delete;
 
   bool next(ImageBatch& out);
   void seek(int64_t batch);

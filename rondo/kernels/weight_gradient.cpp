@@ -1,5 +1,5 @@
 // Which way a sum of outer products is computed.
-#include "rondo/kernels/outer_products.h"
+#include "rondo/kernels/weight_gradient.h"
 
 #include <algorithm>
 
@@ -18,7 +18,7 @@ bool columns_collide(int64_t width) {
   return width * static_cast<int64_t>(sizeof(float)) % kPage == 0;
 }
 
-Product product_of(const OuterProducts& p) {
+Product product_of(const WeightGradientShape& p) {
   Product product;
   product.transpose_a = true;
   product.m = p.n;
@@ -30,7 +30,7 @@ Product product_of(const OuterProducts& p) {
 }
 
 // c [n, k] = turned [k, n]ᵀ, or that added.
-void turn_back(const float* turned, const OuterProducts& p, float* c) {
+void turn_back(const float* turned, const WeightGradientShape& p, float* c) {
   parallel_for((p.n + kTurn - 1) / kTurn, true, [&](int64_t piece) {
     const int64_t first = piece * kTurn;
     const int64_t last = std::min(p.n, first + kTurn);
@@ -46,8 +46,8 @@ void turn_back(const float* turned, const OuterProducts& p, float* c) {
 
 // c by way of its transpose, which `multiply` makes in the room that it is given.
 template <class Multiply>
-void multiply_turned(const OuterProducts& p, float* c, const Multiply& multiply) {
-  OuterProducts turned = p;
+void multiply_turned(const WeightGradientShape& p, float* c, const Multiply& multiply) {
+  WeightGradientShape turned = p;
   std::swap(turned.n, turned.k);
   turned.add = false;
   const AlignedNumbers<float> room(p.n * p.k);
@@ -55,28 +55,28 @@ void multiply_turned(const OuterProducts& p, float* c, const Multiply& multiply)
   turn_back(room.get(), p, c);
 }
 
-bool is_low(const OuterProducts& p) { return p.n <= kLowOuterRows && p.k > 2 * p.n; }
+bool is_low(const WeightGradientShape& p) { return p.n <= kLowOuterRows && p.k > 2 * p.n; }
 
 }  // namespace
 
-void outer_products(const OuterProducts& p, const float* a, const float* b, float* c) {
+void weight_gradient(const WeightGradientShape& p, const float* a, const float* b, float* c) {
   const Product product = product_of(p);
   if (is_blocked(product) || !columns_collide(p.n) || columns_collide(p.k)) {
     return gemm(product, a, b, c);
   }
-  multiply_turned(p, c, [&](const OuterProducts& turned, float* room) {
+  multiply_turned(p, c, [&](const WeightGradientShape& turned, float* room) {
     gemm(product_of(turned), b, a, room);
   });
 }
 
-void outer_products(const OuterProducts& p, const Bf16* a, const Bf16* b, float* c) {
+void weight_gradient(const WeightGradientShape& p, const Bf16* a, const Bf16* b, float* c) {
   if (!tile_products_work()) {
     return gemm(product_of(p), reinterpret_cast<const uint16_t*>(a),
                 reinterpret_cast<const uint16_t*>(b), c);
   }
-  if (!is_low(p)) return tile_outer_products(p, a, b, c);
-  multiply_turned(p, c, [&](const OuterProducts& turned, float* room) {
-    tile_outer_products(turned, b, a, room);
+  if (!is_low(p)) return tile_weight_gradient(p, a, b, c);
+  multiply_turned(p, c, [&](const WeightGradientShape& turned, float* room) {
+    tile_weight_gradient(turned, b, a, room);
   });
 }
 

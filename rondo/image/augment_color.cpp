@@ -1,5 +1,5 @@
 // Tables of 256 entries, and Pillow's blend of an image with a degenerate version of itself.
-#include "rondo/image/augment_colour.h"
+#include "rondo/image/augment_color.h"
 
 #include <algorithm>
 #include <array>
@@ -8,19 +8,19 @@
 namespace rondo {
 namespace {
 
-using ColourTable = std::array<uint8_t, 256>;
+using ColorTable = std::array<uint8_t, 256>;
 using Histogram = std::array<int64_t, 256>;
 
 template <class Value>
-ColourTable table_of(Value value) {
-  ColourTable table;
+ColorTable table_of(Value value) {
+  ColorTable table;
   for (int i = 0; i < 256; ++i) {
     table[static_cast<size_t>(i)] = static_cast<uint8_t>(value(i));
   }
   return table;
 }
 
-void apply_tables(Image& image, const std::array<ColourTable, 3>& tables) {
+void apply_tables(Image& image, const std::array<ColorTable, 3>& tables) {
   for (size_t i = 0; i < image.pixels.size(); i += 3) {
     for (size_t c = 0; c < 3; ++c) {
       image.pixels[i + c] = tables[c][image.pixels[i + c]];
@@ -28,7 +28,7 @@ void apply_tables(Image& image, const std::array<ColourTable, 3>& tables) {
   }
 }
 
-void apply_table(Image& image, const ColourTable& table) {
+void apply_table(Image& image, const ColorTable& table) {
   for (uint8_t& value : image.pixels) {
     value = table[value];
   }
@@ -46,7 +46,7 @@ std::array<Histogram, 3> histograms(const Image& image) {
 
 int identity_value(int i) { return i; }
 
-ColourTable contrast_table(const Histogram& counts) {
+ColorTable contrast_table(const Histogram& counts) {
   int low = 0;
   while (low < 255 && counts[static_cast<size_t>(low)] == 0) {
     ++low;
@@ -63,7 +63,7 @@ ColourTable contrast_table(const Histogram& counts) {
   return table_of([&](int i) { return std::clamp(static_cast<int>(i * scale + offset), 0, 255); });
 }
 
-ColourTable equal_table(const Histogram& counts) {
+ColorTable equal_table(const Histogram& counts) {
   int64_t total = 0;
   int64_t last = 0;
   int64_t used = 0;
@@ -150,13 +150,13 @@ void solarize_add(Image& image, int add, int below) {
   apply_table(image, table_of([&](int i) { return i < below ? std::min(255, i + add) : i; }));
 }
 
-void adjust_colour(Image& image, double factor) {
+void adjust_color(Image& image, double factor) {
   const auto alpha = static_cast<float>(factor);
   for (size_t i = 0; i < image.pixels.size(); i += 3) {
     uint8_t* rgb = image.pixels.data() + i;
-    const int grey = luma(rgb);
+    const int gray = luma(rgb);
     for (int c = 0; c < 3; ++c) {
-      rgb[c] = blended(grey, rgb[c], alpha);
+      rgb[c] = blended(gray, rgb[c], alpha);
     }
   }
 }

@@ -1,5 +1,5 @@
 // Products of rows, by tiles and by gemm, against sums in double over odd shapes.
-#include "rondo/kernels/row_products.h"
+#include "rondo/kernels/matmul.h"
 
 #include <gtest/gtest.h>
 
@@ -61,17 +61,17 @@ TEST_P(RowProducts, EqualSumsInDouble) {
       to.scale = 0.5F;
       to.exact = exact.data();
       std::vector<int> told(static_cast<size_t>(c.rows));
-      row_products({{p.a.data(), &right}, {p.more.data(), &right}}, c.rows, to,
-                   [&](int64_t first, int64_t last) {
-                     for (int64_t r = first; r < last; ++r) ++told[static_cast<size_t>(r)];
-                   });
+      matmul({{p.a.data(), &right}, {p.more.data(), &right}}, c.rows, to,
+             [&](int64_t first, int64_t last) {
+               for (int64_t r = first; r < last; ++r) ++told[static_cast<size_t>(r)];
+             });
       to.exact = nullptr;
       to.rounded = rounded.data();
-      row_products({{p.a.data(), &right}, {p.more.data(), &right}}, c.rows, to);
+      matmul({{p.a.data(), &right}, {p.more.data(), &right}}, c.rows, to);
       to.rounded = nullptr;
       to.exact = twice.data();
       to.addend = exact.data();
-      row_products({{p.a.data(), &right}, {p.more.data(), &right}}, c.rows, to);
+      matmul({{p.a.data(), &right}, {p.more.data(), &right}}, c.rows, to);
       for (int64_t r = 0; r < c.rows; ++r) {
         EXPECT_EQ(told[static_cast<size_t>(r)], 1);
         for (int64_t i = 0; i < c.n; i += 1 + c.n / 40) {

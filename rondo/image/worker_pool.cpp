@@ -1,5 +1,5 @@
 // Planning batches, making their rows in threads, and handing them out in order.
-#include "rondo/image/pipeline_workshop.h"
+#include "rondo/image/worker_pool.h"
 
 #include <fmt/core.h>
 
@@ -40,8 +40,8 @@ class SignalsBlocked {
 
 }  // namespace
 
-ImageLoader::Workshop::Workshop(const ImageSet& images, const AugmentConfig& augment,
-                                const LoaderOptions& options)
+ImageLoader::WorkerPool::WorkerPool(const ImageSet& images, const AugmentConfig& augment,
+                                    const LoaderOptions& options)
     : images_(images),
       config_(augment),
       options_(options),
@@ -62,7 +62,7 @@ ImageLoader::Workshop::Workshop(const ImageSet& images, const AugmentConfig& aug
   }
 }
 
-void ImageLoader::Workshop::start() {
+void ImageLoader::WorkerPool::start() {
   const auto cores = static_cast<int64_t>(std::thread::hardware_concurrency());
   const int64_t wanted = std::max<int64_t>(1, options_.threads > 0 ? options_.threads : cores);
   const SignalsBlocked blocked;
@@ -78,7 +78,7 @@ void ImageLoader::Workshop::start() {
   }
 }
 
-void ImageLoader::Workshop::stop() {
+void ImageLoader::WorkerPool::stop() {
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     stopping_ = true;
@@ -92,7 +92,7 @@ void ImageLoader::Workshop::stop() {
   stopping_ = false;
 }
 
-void ImageLoader::Workshop::seek(int64_t batch) {
+void ImageLoader::WorkerPool::seek(int64_t batch) {
   stop();
   for (Slot& slot : slots_) {
     slot.ready = false;
@@ -102,7 +102,7 @@ void ImageLoader::Workshop::seek(int64_t batch) {
   planned_ = batch;
 }
 
-const std::vector<int64_t>& ImageLoader::Workshop::order_of(int64_t epoch) {
+const std::vector<int64_t>& ImageLoader::WorkerPool::order_of(int64_t epoch) {
   if (epoch != order_epoch_) {
     order_ =
         counter_permutation(images_.count(), options_.seed, "images", static_cast<uint64_t>(epoch));
@@ -113,7 +113,7 @@ const std::vector<int64_t>& ImageLoader::Workshop::order_of(int64_t epoch) {
 
 // Decides on the images of the next batch and puts its rows up as tasks; false if all slots are
 // taken or there is no next one. With the lock held.
-bool ImageLoader::Workshop::plan_batch() {
+bool ImageLoader::WorkerPool::plan_batch() {
   const int64_t count = images_.count();
   if (planned_ - taken_ >= options_.ahead || (!options_.training && planned_ >= batches())) {
     return false;
@@ -147,7 +147,7 @@ bool ImageLoader::Workshop::plan_batch() {
   return true;
 }
 
-void ImageLoader::Workshop::work() {
+void ImageLoader::WorkerPool::work() {
   std::unique_lock<std::mutex> lock(mutex_);
   while (true) {
     task_there_.wait(lock, [this] { return stopping_ || !tasks_.empty(); });
@@ -187,7 +187,7 @@ void ImageLoader::Workshop::work() {
 }
 
 // Reads and augments the image into its row. False if it cannot be read, which is noted.
-bool ImageLoader::Workshop::try_row(Slot& slot, int64_t row, int64_t index) const {
+bool ImageLoader::WorkerPool::try_row(Slot& slot, int64_t row, int64_t index) const {
   const auto at = static_cast<size_t>(row);
   float* out =
       slot.batch.pixels.data() + at * static_cast<size_t>(3 * options_.side * options_.side);
@@ -214,7 +214,7 @@ bool ImageLoader::Workshop::try_row(Slot& slot, int64_t row, int64_t index) cons
   return true;
 }
 
-void ImageLoader::Workshop::make_row(Slot& slot, int64_t row) const {
+void ImageLoader::WorkerPool::make_row(Slot& slot, int64_t row) const {
   const auto at = static_cast<size_t>(row);
   int64_t index = slot.batch.index[at];
   if (!options_.training) {
@@ -234,7 +234,7 @@ void ImageLoader::Workshop::make_row(Slot& slot, int64_t row) const {
 }
 
 // What is left to do when all rows are there: by the thread that made the last of them.
-void ImageLoader::Workshop::finish(Slot& slot) const {
+void ImageLoader::WorkerPool::finish(Slot& slot) const {
   ImageBatch& batch = slot.batch;
   for (std::vector<BadImage>& bad : slot.bad) {
     std::move(bad.begin(), bad.end(), std::back_inserter(batch.bad));
@@ -265,7 +265,7 @@ void ImageLoader::Workshop::finish(Slot& slot) const {
   batch.index.resize(kept);
 }
 
-void ImageLoader::Workshop::report(const ImageBatch& batch) {
+void ImageLoader::WorkerPool::report(const ImageBatch& batch) {
   for (const BadImage& bad : batch.bad) {
     if (warned_.insert(bad.index).second) {
       log_warn("{} (image passed over)", bad.reason);
@@ -273,7 +273,7 @@ void ImageLoader::Workshop::report(const ImageBatch& batch) {
   }
 }
 
-bool ImageLoader::Workshop::next(ImageBatch& out) {
+bool ImageLoader::WorkerPool::next(ImageBatch& out) {
   if (!options_.training && taken_ >= batches()) {
     return false;
   }

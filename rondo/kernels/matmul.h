@@ -36,10 +36,10 @@ struct RowTerm {
 
 // Is told of rows [first, last) when their results are there, and still in the second cache. Runs
 // on several threads at a time.
-using RowsAreThere = std::function<void(int64_t first, int64_t last)>;
+using RowsDone = std::function<void(int64_t first, int64_t last)>;
 
 // The sum of all terms, which have the same number of columns; there is at least one.
-void row_products(const std::vector<RowTerm>& terms, int64_t rows, const RowResults& results,
-                  const RowsAreThere& then = {});
+void matmul(const std::vector<RowTerm>& terms, int64_t rows, const RowResults& results,
+            const RowsDone& then = {});
 
 }  // namespace rondo::kernels

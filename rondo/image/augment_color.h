@@ -1,4 +1,4 @@
-// Changing colours, in place. Each equals the operation of Pillow's ImageOps or ImageEnhance of
+// Changing colors, in place. Each equals the operation of Pillow's ImageOps or ImageEnhance of
 // that name bit for bit.
 #pragma once
 
@@ -14,7 +14,7 @@ void invert(Image& image);                            // ImageOps.invert
 void posterize(Image& image, int bits);               // ImageOps.posterize; 0 to 8 bits are kept
 void solarize(Image& image, double threshold);        // ImageOps.solarize
 void solarize_add(Image& image, int add, int below);  // timm: adds to values below a threshold
-void adjust_colour(Image& image, double factor);      // ImageEnhance.Color
+void adjust_color(Image& image, double factor);       // ImageEnhance.Color
 void adjust_contrast(Image& image, double factor);    // ImageEnhance.Contrast
 void adjust_brightness(Image& image, double factor);  // ImageEnhance.Brightness
 void adjust_sharpness(Image& image, double factor);   // ImageEnhance.Sharpness

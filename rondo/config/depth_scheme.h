@@ -21,7 +21,7 @@ struct DepthScheme {
   DepthPlan (*plan)(const DepthConfig& config, const PlanShape& shape, int64_t stage) = nullptr;
   // Checks of its own, beyond what the flags below say; null: none.
   void (*check)(const DepthConfig& config, const DepthUse& use, const ConfigCheck& check) = nullptr;
-  // Makes a configuration play its blocks so many times (--loops); null: levels are all different.
+  // Makes a configuration apply its blocks so many times (--loops); null: levels are all different.
   void (*set_loops)(DepthConfig& config, int64_t loops) = nullptr;
   // Where it has a meaning beside stacks of attention of one width.
   bool in_pyramid = false;         // stages of different widths

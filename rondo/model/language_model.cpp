@@ -13,7 +13,7 @@
 namespace rondo {
 namespace {
 
-// How many levels of the plan play a mixing.
+// How many levels of the plan use a mixing.
 int64_t times_played(const DepthPlan& plan, int64_t mixing) {
   return std::count_if(plan.levels.begin(), plan.levels.end(),
                        [&](const Level& level) { return level.mixing == mixing; });

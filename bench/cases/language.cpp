@@ -180,7 +180,9 @@ BenchResult decode_rows(const BenchOptions& options) {
       std::dynamic_pointer_cast<LanguageModel>(drawn_network(ModelConfig{c})),
       kernels::PackedFormat::fp32);
   race.limit(read_limit(bytes_per_token(*model)));
-  const double flops = forward_flops(ModelConfig{c}, 1, 1);
+  // Of a block, in which the recurrent cell works once.
+  const double flops =
+      forward_flops(ModelConfig{c}, 1, c.time.window) / static_cast<double>(c.time.window);
   const auto name = [](int64_t rows) {
     return std::to_string(rows) + (rows == 1 ? " row" : " rows");
   };

@@ -8,6 +8,7 @@
 #   engine_tests   tests/<other folder>/*_test.cpp                torch, tests/support/*.cpp compiled in; as shards,
 #                                                                 for starting a process with torch costs half a second
 #   thread_tests   RONDO_THREAD_TESTS                             torch; in the preset tsan only
+#   memory_tests   tests/{kernels,nn,recurrence,infer}/*_test.cpp torch; in the preset asan only
 #   package        tests/package/run                              Python: installs, builds examples/consumer against it
 #   rondo_bench    bench/kernels/*.cpp                            torch, with Google Benchmark; only when asked for
 #   kernel_instructions  tests/instructions/kernels.cpp           no torch; run by tools/instructions.sh; g++ only
@@ -45,6 +46,12 @@ set(RONDO_THREAD_TESTS_LEFT_OUT
     InstalledAllocator.*Grow
     InstalledAllocator.SurvivesForkWhileOthersAllocate
     CachingMemory.AnswersWithNothingWhenThereIsNoMore)
+
+# Cases of memory_tests that tell nothing there: memory is counted in a process that holds the sanitizer's own, or is limited.
+set(RONDO_MEMORY_TESTS_LEFT_OUT
+    TeamWork.WithoutRoomForThreadsItIsSmaller
+    InstalledAllocator.*
+    CachingMemory.*)
 
 # One GoogleTest program.
 function(rondo_test_program target)
@@ -135,6 +142,19 @@ function(rondo_add_engine_tests)
   endforeach()
 endfunction()
 
+# What reads and writes plain memory, for AddressSanitizer and UndefinedBehaviorSanitizer. All of engine_tests would take too long.
+function(rondo_add_memory_tests)
+  file(GLOB sources CONFIGURE_DEPENDS tests/kernels/*_test.cpp tests/nn/*_test.cpp tests/recurrence/*_test.cpp tests/infer/*_test.cpp)
+  file(GLOB support CONFIGURE_DEPENDS tests/support/*.cpp)
+  rondo_test_program(memory_tests SOURCES ${sources} ${support} LIBRARIES rondo::rondo)
+  set_target_properties(memory_tests PROPERTIES EXCLUDE_FROM_ALL ON)
+  rondo_torch_target(memory_tests)
+  list(JOIN RONDO_MEMORY_TESTS_LEFT_OUT ":" left_out)
+  add_test(NAME memory_tests COMMAND memory_tests --gtest_filter=-${left_out})
+  set_tests_properties(memory_tests PROPERTIES TIMEOUT 1200 ENVIRONMENT
+                       "${RONDO_TEST_ENVIRONMENT};ASAN_OPTIONS=detect_leaks=0")  # libtorch's own start-up allocations
+endfunction()
+
 # libtorch and libgomp are not compiled for it: what they do between themselves is not looked at.
 function(rondo_add_thread_tests)
   file(GLOB support CONFIGURE_DEPENDS tests/support/*.cpp)
@@ -212,6 +232,8 @@ if(RONDO_ENGINE)
     rondo_add_instructions()
     if(RONDO_SANITIZE MATCHES thread)
       rondo_add_thread_tests()
+    elseif(RONDO_SANITIZE)
+      rondo_add_memory_tests()
     endif()
   endif()
   rondo_add_bench()

@@ -43,23 +43,6 @@ LanguageModelConfig windowed_model() {
   return c;
 }
 
-// The mini size of Rec:fixed:skip (recipes/mini/lm-bytes.toml).
-LanguageModelConfig mini_model() {
-  LanguageModelConfig c;
-  c.vocabulary = 260;
-  c.width = 256;
-  c.hidden = 1024;
-  c.heads = 4;
-  c.head_width = 64;
-  c.depth.levels = 4;
-  c.time.kind = "block-recurrent";
-  c.time.window = 32;
-  c.time.segment = 256;
-  c.time.states = 32;
-  c.time.recurrent_layers = {3};
-  return c;
-}
-
 void add_peers(Race& race, const LanguageModelConfig& c, const char* what, double units,
                int64_t parameters) {
   race.peer("PyTorch fp32", units, "tokens", "lm.py", language_peer_words(c, what, "fp32"),
@@ -174,7 +157,7 @@ std::shared_ptr<Session> session_of(const std::shared_ptr<const CompiledLanguage
 }
 
 BenchResult decode_rows(const BenchOptions& options) {
-  const LanguageModelConfig c = mini_model();
+  const LanguageModelConfig c = mini_model("brt/rec-fixed-skip", 4);
   Race race("decode-rows", options);
   const auto model = std::make_shared<const CompiledLanguageModel>(
       std::dynamic_pointer_cast<LanguageModel>(drawn_network(ModelConfig{c})),

@@ -1,6 +1,7 @@
 // Networks and steps for the cases.
 #include "bench/cases/parts.h"
 
+#include "rondo/config/zoo.h"
 #include "rondo/model/cost.h"
 #include "rondo/nn/gradients.h"
 #include "rondo/nn/precision.h"
@@ -11,6 +12,20 @@ std::vector<BenchPrecision> bench_precisions() {
   std::vector<BenchPrecision> all = {{"fp32", false}};
   if (nn::cpu_has_bf16()) all.push_back({"bf16", true});
   return all;
+}
+
+LanguageModelConfig mini_model(const char* name, int64_t levels) {
+  auto c = std::get<LanguageModelConfig>(find_model(name).config().network);
+  c.width = 256;
+  c.hidden = 1024;
+  c.heads = 4;
+  c.head_width = 64;
+  c.depth.levels = levels;
+  c.time.window = 32;
+  c.time.segment = 256;
+  c.time.states = 32;
+  c.time.recurrent_layers = {3};
+  return c;
 }
 
 std::shared_ptr<Network> drawn_network(const ModelConfig& config) {

@@ -16,6 +16,9 @@ struct BenchPrecision {
 // fp32, and bf16 where this CPU multiplies it in hardware.
 std::vector<BenchPrecision> bench_precisions();
 
+// A model of the Block-Recurrent paper in the sizes of recipes/mini/lm-bytes.toml.
+LanguageModelConfig mini_model(const char* name, int64_t levels);
+
 // The network of a configuration, weights drawn.
 std::shared_ptr<Network> drawn_network(const ModelConfig& config);
 

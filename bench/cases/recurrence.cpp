@@ -5,25 +5,9 @@
 #include <cmath>
 
 #include "bench/cases/parts.h"
-#include "rondo/config/zoo.h"
 
 namespace rondo {
 namespace {
-
-// A model of the paper in the sizes of recipes/mini/lm-bytes.toml.
-LanguageModelConfig mini_model(const char* name, int64_t levels) {
-  auto c = std::get<LanguageModelConfig>(find_model(name).config().network);
-  c.width = 256;
-  c.hidden = 1024;
-  c.heads = 4;
-  c.head_width = 64;
-  c.depth.levels = levels;
-  c.time.window = 32;
-  c.time.segment = 256;
-  c.time.states = 32;
-  c.time.recurrent_layers = {3};
-  return c;
-}
 
 OptimizerConfig mini_optimizer() {
   OptimizerConfig o;

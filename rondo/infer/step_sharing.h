@@ -1,7 +1,7 @@
 // How a step of many rows is shared among the members of a team. With few rows all members work on
 // all of them, each on its columns of every product, so that weights are read once. With many, each
 // member takes rows of its own through the whole network: norms, rounding and attention are then
-// shared too, and nobody waits for anybody. A row has the same bits either way.
+// shared too, and members do not synchronize. A row has the same bits either way.
 #pragma once
 
 #include "rondo/recurrence/compiled_stack.h"

@@ -149,11 +149,16 @@ void describe(OptionVisitor& v, TableRunVerb& verb) {
 }
 
 void describe(OptionVisitor& v, TableShowOptions& o) {
-  v.argument("folder", o.folder, "made by 'rondo table run'");
-  v.flag("--markdown", o.markdown, "print Markdown");
+  v.argument("folders", o.folders, "made by 'rondo table run' or 'rondo table record'");
+  v.flag("--markdown", o.markdown, "print Markdown; of several tables their claims first");
   v.flag("--json", o.json, kJsonHelp);
   v.flag("--html", o.html, "print a web page with bars and learning curves");
   v.option("-o,--output", o.output, "file to write instead of standard output");
+}
+
+void describe(OptionVisitor& v, TableRecordOptions& o) {
+  v.argument("folder", o.folder, "made by 'rondo table run'");
+  v.required("-o,--output", o.output, "folder for the record; an earlier record is added to");
 }
 
 void describe(OptionVisitor& v, RecipesOptions& o) { v.flag("--json", o.json, kJsonHelp); }

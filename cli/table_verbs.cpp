@@ -14,6 +14,7 @@
 #include "rondo/base/files.h"
 #include "rondo/base/text.h"
 #include "rondo/config/share.h"
+#include "rondo/tables/table_record.h"
 #include "rondo/tables/table_report.h"
 
 namespace rondo::cli {
@@ -87,16 +88,34 @@ void run_table_list(const RecipesOptions& options) {
 }
 
 void run_table_show(const TableShowOptions& options) {
-  const TableResults results = read_table_results(options.folder);
-  const std::string text = options.html       ? table_html(results)
-                           : options.json     ? table_json(results)
-                           : options.markdown ? table_markdown(results)
-                                              : table_text(results);
+  std::vector<TableResults> tables;
+  for (const std::string& folder : options.folders) tables.push_back(read_table_results(folder));
+  if (options.html && tables.size() > 1) {
+    throw Error(ExitCode::usage, "--html shows one table, got several folders",
+                "call 'rondo table show FOLDER --html' for each");
+  }
+  std::string text;
+  if (options.markdown && tables.size() > 1) text += claims_markdown(tables) + "\n";
+  if (options.json && tables.size() > 1) text += "[";
+  for (size_t i = 0; i < tables.size(); ++i) {
+    if (i > 0) text += options.json ? "," : "\n";
+    text += options.html       ? table_html(tables[i])
+            : options.json     ? table_json(tables[i])
+            : options.markdown ? table_markdown(tables[i])
+                               : table_text(tables[i]);
+  }
+  if (options.json && tables.size() > 1) text += "]\n";
   if (options.output.empty()) {
     fmt::print("{}", text);
   } else {
     write_file(options.output, text);
   }
+}
+
+void run_table_record(const TableRecordOptions& options) {
+  const int64_t runs = record_table(options.folder, options.output);
+  fmt::print(stderr, "{}: {} finished {} recorded\n", options.output, runs,
+             runs == 1 ? "run" : "runs");
 }
 
 void run_recipes(const RecipesOptions& options) {
@@ -131,6 +150,12 @@ void add_table_verbs(CLI::App& app, int& exit_code) {
             "rondo table show runs/table4 --html -o table4.html"},
            show)
       ->callback([show] { run_table_show(*show); });
+  auto record = std::make_shared<TableRecordOptions>();
+  add_verb(*table,
+           {"record", "copy what the runs scored, without weights, to a small folder",
+            "rondo table record runs/table4 -o records/table4"},
+           record)
+      ->callback([record] { run_table_record(*record); });
 
   auto recipes = std::make_shared<RecipesOptions>();
   add_verb(app, {"recipes", "list the recipes: how the papers train", "rondo recipes"}, recipes)

@@ -266,10 +266,15 @@ struct TableRunVerb {
 };
 
 struct TableShowOptions {
-  std::string folder;
+  std::vector<std::string> folders;
   bool markdown = false;
   bool json = false;
   bool html = false;
+  std::string output;
+};
+
+struct TableRecordOptions {
+  std::string folder;
   std::string output;
 };
 
@@ -308,6 +313,7 @@ void describe(OptionVisitor& v, DoctorOptions& o);
 void describe(OptionVisitor& v, BenchOptions& o);
 void describe(OptionVisitor& v, TableRunVerb& o);
 void describe(OptionVisitor& v, TableShowOptions& o);
+void describe(OptionVisitor& v, TableRecordOptions& o);
 void describe(OptionVisitor& v, RecipesOptions& o);
 void describe(OptionVisitor& v, ConfigOptions& o);
 
@@ -328,5 +334,6 @@ void run_data_get(const DataGetOptions& options);
 void run_recipes(const RecipesOptions& options);
 void run_table_list(const RecipesOptions& options);
 void run_table_show(const TableShowOptions& options);
+void run_table_record(const TableRecordOptions& options);
 
 }  // namespace rondo::cli

@@ -49,6 +49,8 @@ Series mean_curve(const CellResult& cell, const std::string& label, const std::s
 }
 
 void add_column(Page& page, const TableResults& results, const TableColumn& column) {
+  const TableLines lines = table_lines(results, column);
+  if (lines.size() == 1) return;  // not run
   page.heading(column.label);
   BarChart bars;
   bars.unit = metric_title(column.metric);
@@ -56,7 +58,7 @@ void add_column(Page& page, const TableResults& results, const TableColumn& colu
   curves.x_label = "step";
   curves.y_label = logged_metric(column.metric);
   for (const CellResult& cell : results.cells) {
-    if (cell.column != column.name) continue;
+    if (cell.column != column.name || !cell.was_run()) continue;
     const std::string& label = results.table.row(cell.row).label;
     Bar bar{label, std::nullopt, std::nullopt};
     if (!cell.seeds.empty()) bar.value = cell.score.mean;
@@ -67,7 +69,8 @@ void add_column(Page& page, const TableResults& results, const TableColumn& colu
     Series series = mean_curve(cell, label, curves.y_label);
     if (!series.points.empty()) curves.series.push_back(std::move(series));
   }
-  page.table(table_lines(results, column));
+  page.table(lines);
+  if (const std::string rest = rows_not_run(results, column); !rest.empty()) page.paragraph(rest);
   page.figure(bar_chart(bars), "Mean over seeds on the test data, with 95 % intervals.");
   if (!curves.series.empty()) {
     page.figure(line_chart(curves),

@@ -144,9 +144,19 @@ nlohmann::json claim_json(const ClaimResult& c) {
 TableLines table_lines(const TableResults& results, const TableColumn& column) {
   TableLines lines = {header(column, in_hours(results))};
   for (const CellResult& cell : results.cells) {
-    if (cell.column == column.name) lines.push_back(cells_of(results, column, cell));
+    if (cell.column != column.name || !cell.was_run()) continue;
+    lines.push_back(cells_of(results, column, cell));
   }
   return lines;
+}
+
+std::string rows_not_run(const TableResults& results, const TableColumn& column) {
+  std::vector<std::string> labels;
+  for (const CellResult& cell : results.cells) {
+    if (cell.column != column.name || cell.was_run()) continue;
+    labels.push_back(results.table.row(cell.row).label);
+  }
+  return labels.empty() ? "" : "Not run: " + join(labels, ", ") + ".\n";
 }
 
 std::string table_title(const TableResults& results) {
@@ -189,7 +199,9 @@ std::string claim_evidence(const ClaimResult& c) {
 std::string table_text(const TableResults& results) {
   std::string out = table_title(results) + "\n";
   for (const TableColumn& column : results.table.columns) {
-    out += "\n" + column.label + "\n" + aligned(table_lines(results, column));
+    const TableLines lines = table_lines(results, column);
+    if (lines.size() == 1) continue;
+    out += "\n" + column.label + "\n" + aligned(lines) + rows_not_run(results, column);
   }
   if (!results.claims.empty()) out += "\nClaims\n";
   for (const ClaimResult& c : results.claims) {
@@ -205,10 +217,15 @@ std::string table_text(const TableResults& results) {
 std::string table_markdown(const TableResults& results) {
   std::string out = "### " + table_title(results) + "\n";
   for (const TableColumn& column : results.table.columns) {
-    out += "\n" + column.label + "\n\n" + markdown_table(table_lines(results, column));
+    const TableLines lines = table_lines(results, column);
+    if (lines.size() == 1) continue;
+    const std::string not_run = rows_not_run(results, column);
+    out += "\n" + column.label + "\n\n" + markdown_table(lines);
+    if (!not_run.empty()) out += "\n" + not_run;
   }
   if (!results.claims.empty()) out += "\n| claim | verdict | evidence |\n|---|---|---|\n";
   for (const ClaimResult& c : results.claims) {
+    if (c.verdict == Verdict::missing) continue;
     out +=
         fmt::format("| {} | {} | {} |\n", c.claim.text, verdict_name(c.verdict), claim_evidence(c));
   }

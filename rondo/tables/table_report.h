@@ -11,14 +11,18 @@ namespace rondo {
 std::string table_text(const TableResults& results);
 std::string table_markdown(const TableResults& results);
 std::string table_json(const TableResults& results);
+// The claims of several tables in one Markdown table: claim, paper, ours, verdict.
+std::string claims_markdown(const std::vector<TableResults>& tables);
 // A page that stands alone: bars with intervals, and learning curves by step.
 std::string table_html(const TableResults& results);
 
 // "RingFormer, Table 4: … (mini size)".
 std::string table_title(const TableResults& results);
-// One column: its head, then a line for each row.
+// One column: its head, then a line for each row that was run.
 using TableLines = std::vector<std::vector<std::string>>;
 TableLines table_lines(const TableResults& results, const TableColumn& column);
+// "Not run: XL:1024, …." with a line's end; empty if every row was.
+std::string rows_not_run(const TableResults& results, const TableColumn& column);
 
 // "8.94 M" as the paper would print it; "–" for 0.
 std::string table_count(double count);

@@ -32,20 +32,6 @@ double score_of(const std::string& file, const std::string& metric) {
               "remove it and run the same 'rondo table run' again");
 }
 
-// Numbers of seeds there are folders for.
-std::vector<int64_t> seeds_in(const std::string& folder) {
-  std::vector<int64_t> seeds;
-  std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
-    const std::string name = entry.path().filename().string();
-    if (name.rfind("seed", 0) != 0) continue;
-    const int64_t seed = std::strtoll(name.c_str() + 4, nullptr, 10);
-    if (seed > 0 && name == "seed" + std::to_string(seed)) seeds.push_back(seed);
-  }
-  std::sort(seeds.begin(), seeds.end());
-  return seeds;
-}
-
 // What the last line of the metrics says.
 double training_seconds(const std::string& folder) {
   std::ifstream file(folder + "/metrics.jsonl");
@@ -170,6 +156,19 @@ ClaimResult judge(const TableClaim& claim, const CellResult& a, const CellResult
 }
 
 }  // namespace
+
+std::vector<int64_t> seeds_in(const std::string& folder) {
+  std::vector<int64_t> seeds;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
+    const std::string name = entry.path().filename().string();
+    if (name.rfind("seed", 0) != 0) continue;
+    const int64_t seed = std::strtoll(name.c_str() + 4, nullptr, 10);
+    if (seed > 0 && name == "seed" + std::to_string(seed)) seeds.push_back(seed);
+  }
+  std::sort(seeds.begin(), seeds.end());
+  return seeds;
+}
 
 const char* verdict_name(Verdict verdict) {
   switch (verdict) {

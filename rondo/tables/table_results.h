@@ -31,6 +31,8 @@ struct CellResult {
   double parameters_without_embeddings = 0;
   double multiply_adds = 0;
   std::optional<double> paper;
+
+  bool was_run() const { return !seeds.empty() || diverged > 0 || unfinished > 0; }
 };
 
 enum class Verdict { holds, reversed, undecided, missing };
@@ -59,6 +61,9 @@ struct TableResults {
 
   const CellResult* cell(const std::string& column, const std::string& row) const;
 };
+
+// Seeds that a row of a table has runs of, by the names of its folders (seed1, seed2, …).
+std::vector<int64_t> seeds_in(const std::string& folder);
 
 // Error{bad_input} if the folder is not one of 'rondo table run', or a result in it is damaged.
 TableResults read_table_results(const std::string& folder);

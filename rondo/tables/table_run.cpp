@@ -91,6 +91,7 @@ class TableRunner {
       const JobStatus status = job_status(jobs_[i].folder);
       if (status == JobStatus::missing || status == JobStatus::unfinished) waiting_.push_back(i);
     }
+    require_weights();
     ProgressOptions shown;
     shown.initial = steps_done();
     Progress progress(table_.name, total_steps(), shown);
@@ -112,6 +113,19 @@ class TableRunner {
     bool testing;
     int busy = 0;
   };
+
+  // A row that builds on another needs its weights, which a record does not have.
+  void require_weights() const {
+    for (const size_t i : waiting_) {
+      for (const std::string& need : jobs_[i].needs) {
+        if (job_status(need) != JobStatus::finished || exists(need + "/best.safetensors")) continue;
+        throw Error(ExitCode::bad_input,
+                    fmt::format("{}: {} starts from this run, of which only the record is left",
+                                need, label_of(jobs_[i])),
+                    "to train it again, delete its test.json");
+      }
+    }
+  }
 
   void keep_request() const {
     const std::string source = options_.table.find(".toml") != std::string::npos

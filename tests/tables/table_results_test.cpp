@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "rondo/base/files.h"
+#include "rondo/tables/table_record.h"
 #include "rondo/tables/table_report.h"
 #include "tests/base/base_test_util.h"
 
@@ -159,6 +160,72 @@ TEST_F(TableFolders, ReportsHaveEveryRowAndClaim) {
   EXPECT_EQ(json["cells"].size(), 3U);
   EXPECT_EQ(json["cells"][0]["mean"], 71.5);
   EXPECT_EQ(json["claims"][0]["verdict"], "holds");
+}
+
+TEST_F(TableFolders, WhatWasNotRunIsNamedOnce) {
+  make("accuracy");
+  finish("good", 1, 71, 71);
+  finish("bad", 1, 60, 60);
+  const TableResults r = read_table_results(folder_.path());
+  EXPECT_EQ(table_lines(r, r.table.column("main")).size(), 3U);  // head, good, bad
+  EXPECT_EQ(rows_not_run(r, r.table.column("main")), "Not run: broken.\n");
+  EXPECT_EQ(table_markdown(r).find("Broken does not train"), std::string::npos);
+}
+
+TEST_F(TableFolders, ClaimsOfSeveralTablesAreOneList) {
+  make("accuracy");
+  for (int seed = 1; seed <= 2; ++seed) {
+    finish("good", seed, 70 + seed);
+    finish("bad", seed, 60);
+  }
+  const TableResults r = read_table_results(folder_.path());
+  const std::string list = claims_markdown({r, r});
+  const std::string line =
+      "| Good is better than bad | Nobody, Table 0 (Set) | accuracy (%) ↑ | – | 71.50 ± 6.35 vs. "
+      "60.00 ± 0.00 | **holds** |\n";
+  const size_t first = list.find(line);
+  ASSERT_NE(first, std::string::npos) << list;
+  EXPECT_NE(list.find(line, first + 1), std::string::npos) << list;
+  EXPECT_NE(list.find("not tried: 2."), std::string::npos) << list;
+}
+
+TEST_F(TableFolders, ARecordHasTheResultsWithoutTheWeights) {
+  make("accuracy");
+  finish("good", 1, 72, 72);
+  finish("good", 2, 74, 74);
+  finish("bad", 1, 60, 60);
+  diverge("broken", 1);
+  std::filesystem::create_directories(path("main/bad/seed2"));  // begun, not finished
+  write_file(path("main/bad/seed2/config.toml"), "");
+  write_file(path("main/good/seed1/best.safetensors"), "weights");
+  write_file(path("main/good/seed1/metrics.jsonl"),
+             "{\"step\": 1, \"loss\": 2}\n{\"step\": 2, \"valid_loss\": 1}\n"
+             "{\"step\": 3, \"loss\": 1}\n{\"step\": 4, \"seconds\": 120}\n");
+  const std::string record = path("record");
+  EXPECT_EQ(record_table(folder_.path(), record), 4);
+  EXPECT_FALSE(exists(record + "/main/good/seed1/best.safetensors"));
+  EXPECT_FALSE(exists(record + "/main/good/seed1/test.items"));
+  EXPECT_TRUE(exists(record + "/main/bad/seed1/test.items"));
+  EXPECT_FALSE(exists(record + "/main/bad/seed2"));
+  EXPECT_EQ(read_text_file(record + "/main/good/seed1/metrics.jsonl", 1000),
+            "{\"step\": 2, \"valid_loss\": 1}\n{\"step\": 4, \"seconds\": 120}\n");
+  const TableResults r = read_table_results(record);
+  EXPECT_EQ(r.cell("main", "good")->seeds.size(), 2U);
+  EXPECT_NEAR(r.cell("main", "good")->seeds[0].minutes, 2, 1e-12);
+  EXPECT_EQ(r.cell("main", "broken")->diverged, 1);
+  EXPECT_EQ(claim(r, "better").verdict, Verdict::holds);  // by the items of seed 1
+}
+
+TEST_F(TableFolders, ARecordIsAddedToButNotMixed) {
+  make("accuracy");
+  finish("good", 1, 72);
+  const std::string record = path("record");
+  EXPECT_EQ(record_table(folder_.path(), record), 1);
+  finish("good", 2, 73);
+  EXPECT_EQ(record_table(folder_.path(), record), 2);
+  write_file(path("table.json"),
+             R"({"name": "nobody/table1", "mini": true, "jobs": 1, "set": []})");
+  EXPECT_THROW(record_table(folder_.path(), record), Error);
 }
 
 TEST_F(TableFolders, AnotherFolderIsRefused) {

@@ -1,0 +1,102 @@
+// Copying the small files of a table's runs.
+#include "rondo/tables/table_record.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "rondo/base/error.h"
+#include "rondo/base/files.h"
+#include "rondo/tables/table_results.h"
+
+namespace rondo {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int64_t kMaxRecordBytes = int64_t{64} << 20;
+
+void copy_if_there(const std::string& from, const std::string& to, const char* name) {
+  if (!exists(from + "/" + name)) return;
+  write_file(to + "/" + name, read_text_file(from + "/" + name, kMaxRecordBytes));
+}
+
+bool is_evaluation(const std::string& line) {
+  return line.find("\"valid_") != std::string::npos;
+}
+
+// The lines that curves and training times are read from.
+void copy_metrics(const std::string& from, const std::string& to) {
+  std::ifstream file(from + "/metrics.jsonl");
+  if (!file) return;
+  std::string kept;
+  std::string last;
+  for (std::string line; std::getline(file, line);) {
+    if (is_evaluation(line)) kept += line + "\n";
+    last = line;
+  }
+  if (!last.empty() && !is_evaluation(last)) kept += last + "\n";
+  write_file(to + "/metrics.jsonl", kept);
+}
+
+void refuse_another_table(const TableFolder& table, const std::string& output) {
+  if (!exists(output + "/table.json")) return;
+  const TableFolder there = read_table_folder(output);
+  if (there.table.name == table.table.name && there.mini == table.mini && there.set == table.set) {
+    return;
+  }
+  throw Error(ExitCode::bad_input,
+              fmt::format("{}: holds the record of another table: {}{}", output, there.table.name,
+                          there.set.empty() ? "" : " with other settings"),
+              "choose another folder with -o");
+}
+
+void make_folder(const std::string& path) {
+  std::error_code error;
+  fs::create_directories(path, error);
+  if (!error) return;
+  throw Error(ExitCode::io,
+              fmt::format("{}: cannot create the folder: {}", path, error.message()));
+}
+
+void record_run(const std::string& from, const std::string& to, bool with_items) {
+  make_folder(to);
+  for (const char* name : {"config.toml", "run.json", "diverged.json"}) {
+    copy_if_there(from, to, name);
+  }
+  copy_metrics(from, to);
+  if (with_items) copy_if_there(from, to, "test.items");
+  copy_if_there(from, to, "test.json");  // last: it marks a run as finished
+}
+
+}  // namespace
+
+int64_t record_table(const std::string& folder, const std::string& output) {
+  const TableFolder table = read_table_folder(folder);
+  refuse_another_table(table, output);
+  make_folder(output);
+  int64_t runs = 0;
+  for (const TableColumn& column : table.table.columns) {
+    if (table.table.runs_of(column).name != column.name) continue;  // scores another column's runs
+    for (const TableRow& row : table.table.rows) {
+      const std::string place = fmt::format("{}/{}", column.name, row.name);
+      std::vector<std::string> done;
+      for (const int64_t seed : seeds_in(folder + "/" + place)) {
+        const std::string run = fmt::format("{}/seed{}", place, seed);
+        const JobStatus status = job_status(folder + "/" + run);
+        if (status == JobStatus::finished || status == JobStatus::diverged) done.push_back(run);
+      }
+      for (const std::string& run : done) {
+        record_run(folder + "/" + run, output + "/" + run, done.size() == 1);
+      }
+      runs += static_cast<int64_t>(done.size());
+    }
+  }
+  copy_if_there(folder, output, "table.toml");
+  copy_if_there(folder, output, "table.json");
+  return runs;
+}
+
+}  // namespace rondo

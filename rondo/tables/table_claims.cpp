@@ -46,7 +46,8 @@ std::string claims_markdown(const std::vector<TableResults>& tables) {
                          our_figures(results, c), verdict_name(c.verdict));
     }
   }
-  if (not_run > 0) out += fmt::format("\nClaims of these tables that were not tried: {}.\n", not_run);
+  if (not_run > 0)
+    out += fmt::format("\nClaims of these tables that were not tried: {}.\n", not_run);
   return out;
 }
 

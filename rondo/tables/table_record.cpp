@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -23,9 +24,7 @@ void copy_if_there(const std::string& from, const std::string& to, const char* n
   write_file(to + "/" + name, read_text_file(from + "/" + name, kMaxRecordBytes));
 }
 
-bool is_evaluation(const std::string& line) {
-  return line.find("\"valid_") != std::string::npos;
-}
+bool is_evaluation(const std::string& line) { return line.find("\"valid_") != std::string::npos; }
 
 // The lines that curves and training times are read from.
 void copy_metrics(const std::string& from, const std::string& to) {
@@ -57,8 +56,22 @@ void make_folder(const std::string& path) {
   std::error_code error;
   fs::create_directories(path, error);
   if (!error) return;
-  throw Error(ExitCode::io,
-              fmt::format("{}: cannot create the folder: {}", path, error.message()));
+  throw Error(ExitCode::io, fmt::format("{}: cannot create the folder: {}", path, error.message()));
+}
+
+// COLUMN/ROW/seedN of the runs that are finished or have diverged.
+std::vector<std::string> finished_runs(const PaperTable& table, const TableColumn& column,
+                                       const std::string& folder) {
+  std::vector<std::string> runs;
+  for (const TableRow& row : table.rows) {
+    const std::string place = fmt::format("{}/{}", column.name, row.name);
+    for (const int64_t seed : seeds_in(folder + "/" + place)) {
+      const std::string run = fmt::format("{}/seed{}", place, seed);
+      const JobStatus status = job_status(folder + "/" + run);
+      if (status == JobStatus::finished || status == JobStatus::diverged) runs.push_back(run);
+    }
+  }
+  return runs;
 }
 
 void record_run(const std::string& from, const std::string& to, bool with_items) {
@@ -80,19 +93,16 @@ int64_t record_table(const std::string& folder, const std::string& output) {
   int64_t runs = 0;
   for (const TableColumn& column : table.table.columns) {
     if (table.table.runs_of(column).name != column.name) continue;  // scores another column's runs
-    for (const TableRow& row : table.table.rows) {
-      const std::string place = fmt::format("{}/{}", column.name, row.name);
-      std::vector<std::string> done;
-      for (const int64_t seed : seeds_in(folder + "/" + place)) {
-        const std::string run = fmt::format("{}/seed{}", place, seed);
-        const JobStatus status = job_status(folder + "/" + run);
-        if (status == JobStatus::finished || status == JobStatus::diverged) done.push_back(run);
-      }
-      for (const std::string& run : done) {
-        record_run(folder + "/" + run, output + "/" + run, done.size() == 1);
-      }
-      runs += static_cast<int64_t>(done.size());
+    const std::vector<std::string> done = finished_runs(table.table, column, folder);
+    const bool one_seed = std::any_of(done.begin(), done.end(), [&](const std::string& run) {
+      const auto row = run.substr(0, run.rfind('/') + 1);
+      return std::count_if(done.begin(), done.end(),
+                           [&](const std::string& other) { return other.rfind(row, 0) == 0; }) == 1;
+    });
+    for (const std::string& run : done) {
+      record_run(folder + "/" + run, output + "/" + run, one_seed);
     }
+    runs += static_cast<int64_t>(done.size());
   }
   copy_if_there(folder, output, "table.toml");
   copy_if_there(folder, output, "table.json");

@@ -204,8 +204,7 @@ TEST_F(TableFolders, ARecordHasTheResultsWithoutTheWeights) {
   const std::string record = path("record");
   EXPECT_EQ(record_table(folder_.path(), record), 4);
   EXPECT_FALSE(exists(record + "/main/good/seed1/best.safetensors"));
-  EXPECT_FALSE(exists(record + "/main/good/seed1/test.items"));
-  EXPECT_TRUE(exists(record + "/main/bad/seed1/test.items"));
+  EXPECT_TRUE(exists(record + "/main/good/seed1/test.items"));
   EXPECT_FALSE(exists(record + "/main/bad/seed2"));
   EXPECT_EQ(read_text_file(record + "/main/good/seed1/metrics.jsonl", 1000),
             "{\"step\": 2, \"valid_loss\": 1}\n{\"step\": 4, \"seconds\": 120}\n");
@@ -223,6 +222,10 @@ TEST_F(TableFolders, ARecordIsAddedToButNotMixed) {
   EXPECT_EQ(record_table(folder_.path(), record), 1);
   finish("good", 2, 73);
   EXPECT_EQ(record_table(folder_.path(), record), 2);
+  std::filesystem::remove_all(record);
+  finish("good", 3, 74);
+  EXPECT_EQ(record_table(folder_.path(), record), 3);
+  EXPECT_FALSE(exists(record + "/main/good/seed1/test.items"));  // seeds decide
   write_file(path("table.json"),
              R"({"name": "nobody/table1", "mini": true, "jobs": 1, "set": []})");
   EXPECT_THROW(record_table(folder_.path(), record), Error);

@@ -57,6 +57,18 @@ void describe(OptionVisitor& v, TrainOptions& o) {
   v.flag("--json", o.json, "with --dry-run: print JSON");
   v.flag("--show-config", o.show_config,
          "print the whole configuration, with the file and line that set each key");
+  v.option("--workers", o.workers,
+           "train with so many processes on this machine (0, 1: one); on several machines start "
+           "'rondo train' by torchrun, srun or mpirun, see docs/scale.md",
+           between(0, 1024));
+  v.option("--group-file", o.group_file,
+           "several processes: they meet by this file, in a folder that all share");
+  v.option("--group-address", o.group_address,
+           "with --group-file: the address of the machine of rank 0 (default: 127.0.0.1)");
+  v.option("--group-secret-file", o.group_secret,
+           "several machines: a file with a secret that all processes know");
+  v.option("--group-timeout", o.group_timeout, "seconds to wait for another process",
+           between(1, 86400));
   describe_kernels(v, o.kernels);
 }
 

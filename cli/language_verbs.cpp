@@ -8,6 +8,7 @@
 #include "cli/command_line.h"
 #include "cli/engine_loader.h"
 #include "cli/verbs.h"
+#include "cli/workers.h"
 #include "rondo/base/error.h"
 #include "rondo/config/paper_table.h"
 
@@ -24,7 +25,7 @@ void add_train(CLI::App& app, int& exit_code) {
         const Experiment experiment =
             find_experiment({options->config, options->mini, options->data, options->set});
         if (options->show_config) return fmt::print("{}", explain_experiment(experiment));
-        exit_code = run_engine("train", *options);
+        exit_code = starts_workers(*options) ? run_workers(*options) : run_engine("train", *options);
       });
 }
 

@@ -106,7 +106,8 @@ int run(int argc, char** argv) {
   app.footer(
       "Every verb explains itself: rondo VERB --help. Exit codes: 0 ok, 1 failure, 2 usage,\n"
       "3 bad model, data or configuration, 4 input/output, 5 diverged, 6 already running,\n"
-      "128 + a signal's number when it stopped a training run, which has saved.");
+      "7 another process of a group was lost, 128 + a signal's number when it stopped a training\n"
+      "run, which has saved.");
   int verbosity = 0;
   app.add_flag("-v,--verbose", verbosity, "say more on stderr");
   app.parse_complete_callback([&verbosity] { init_log(verbosity); });

@@ -75,6 +75,12 @@ struct TrainOptions {
   bool dry_run = false;
   bool json = false;  // of a dry run
   bool show_config = false;
+  // Several processes (rondo/train/group_place.h).
+  int64_t workers = 0;
+  std::string group_file;
+  std::string group_address;
+  std::string group_secret;
+  double group_timeout = 60;
 };
 
 // How a translation model is decoded.

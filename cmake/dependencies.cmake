@@ -15,6 +15,8 @@ set(RONDO_BASE_LIBRARIES tomlplusplus::tomlplusplus nlohmann_json::nlohmann_json
 
 if(RONDO_ENGINE)
   find_package(CLI11 REQUIRED)
+  find_library(RONDO_GLOO gloo PATHS /usr/lib REQUIRED)
+  find_path(RONDO_GLOO_INCLUDE gloo/allreduce.h REQUIRED)
   find_package(Torch REQUIRED)
 
   # What our kernels use: vector instructions for several CPUs at once, threads, oneDNN's gemm.

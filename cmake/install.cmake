@@ -2,7 +2,7 @@
 #
 #   bin/rondo                     the program                                          component runtime: package rondo
 #   lib/librondo{,_base}.so.X.Y   the library
-#   lib/rondo/                    modules: the command's engine, SentencePiece
+#   lib/rondo/                    modules: the command's engine, SentencePiece, Gloo
 #   share/rondo/                  recipes/, tables/, bench/peers/; found from the library's own place
 #   include/rondo/, lib/librondo{,_base}.so, lib/cmake/Rondo/                          component dev: package librondo-dev
 #
@@ -15,14 +15,14 @@ set(RONDO_ABI ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
 set_target_properties(rondo_base PROPERTIES EXPORT_NAME base)
 set_target_properties(rondo_library PROPERTIES EXPORT_NAME rondo)
 set_target_properties(rondo_base rondo_library PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION ${RONDO_ABI} INSTALL_RPATH "$ORIGIN")
-set_target_properties(rondo_engine rondo_sentencepiece PROPERTIES INSTALL_RPATH "$ORIGIN/..")
+set_target_properties(rondo_engine rondo_sentencepiece rondo_gloo PROPERTIES INSTALL_RPATH "$ORIGIN/..")
 set_target_properties(rondo PROPERTIES INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}")
 
 install(TARGETS rondo_base rondo_library EXPORT RondoTargets
         LIBRARY COMPONENT runtime NAMELINK_COMPONENT dev
         INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(TARGETS rondo RUNTIME COMPONENT runtime)
-install(TARGETS rondo_engine rondo_sentencepiece LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/rondo COMPONENT runtime)
+install(TARGETS rondo_engine rondo_sentencepiece rondo_gloo LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/rondo COMPONENT runtime)
 install(DIRECTORY recipes tables DESTINATION ${CMAKE_INSTALL_DATADIR}/rondo COMPONENT runtime FILES_MATCHING PATTERN "*.toml")
 install(DIRECTORY bench/peers DESTINATION ${CMAKE_INSTALL_DATADIR}/rondo/bench COMPONENT runtime
         PATTERN "__pycache__" EXCLUDE)

@@ -1,7 +1,10 @@
 // rondo train: an experiment from a TOML file into a run folder.
 #include <fmt/format.h>
+#include <torch/version.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "cli/engine/engine_verbs.h"
 #include "cli/engine/run_record.h"
@@ -11,6 +14,8 @@
 #include "rondo/base/log.h"
 #include "rondo/base/memory_limit.h"
 #include "rondo/base/text.h"
+#include "rondo/base/version.h"
+#include "rondo/config/global_batch.h"
 #include "rondo/config/paper_table.h"
 #include "rondo/data/parallel_text.h"
 #include "rondo/model/cost.h"
@@ -57,11 +62,12 @@ RunConfig with_tokenizers(RunConfig config, const std::string& cache) {
   return config;
 }
 
-std::unique_ptr<Task> make_task(const RunConfig& config, const std::string& cache) {
+std::unique_ptr<Task> make_task(const RunConfig& config, const std::string& cache,
+                                ProcessGroup* group = nullptr) {
   const std::string task = config.model.task();
-  if (task == "lm") return std::make_unique<LanguageTask>(config, cache);
-  if (task == "translation") return std::make_unique<TranslationTask>(config, cache);
-  return std::make_unique<ImageTask>(config);
+  if (task == "lm") return std::make_unique<LanguageTask>(config, cache, group);
+  if (task == "translation") return std::make_unique<TranslationTask>(config, cache, group);
+  return std::make_unique<ImageTask>(config, group);
 }
 
 // A checkpoint holds of every weight its moments and average too, and what is carried: what could
@@ -107,15 +113,14 @@ void say_dry_run(const RunConfig& config, Task& task, bool json) {
              duration(measured.seconds_per_step * static_cast<double>(config.train.steps)));
 }
 
-}  // namespace
+std::string run_path(const TrainOptions& options) {
+  return options.run.empty() ? "runs/" + experiment_stem(options.config) : options.run;
+}
 
-int run_train(const TrainOptions& options) {
-  const RunConfig config = experiment(options);
-  check_threads(config.train.threads, "train.threads");
-  check_threads(config.images.threads, "data.threads");
+int train_alone(const TrainOptions& options, const RunConfig& config) {
   start_engine({config.train.threads, options.kernels});
   const std::string cache = cache_folder(options.cache);
-  const RunConfig ready = with_tokenizers(config, cache);
+  const RunConfig ready = share_of_batch(with_tokenizers(config, cache), 1);
   // First the task: what is wrong with data or model leaves no folder behind.
   const auto task = make_task(ready, cache);
   if (options.dry_run) {
@@ -123,12 +128,77 @@ int run_train(const TrainOptions& options) {
     return 0;
   }
   check_tensors(*task);
-  RunFolder folder(options.run.empty() ? "runs/" + experiment_stem(options.config) : options.run,
-                   config);
-  const int exit_code = train(
-      *task, config, folder, [&](const std::string& run) { write_run_record(run, config, *task); });
+  RunFolder folder(run_path(options), config);
+  const int exit_code = train(*task, share_of_batch(config, 1), folder, [&](const std::string& run) {
+    write_run_record(run, config, *task);
+  });
   if (exit_code == 0) fmt::print("{}\n", folder.path());
   return exit_code;
+}
+
+// The first process makes what others then find in the cache: tokenizers, tokenized data.
+std::unique_ptr<Task> make_task_in_turn(const TrainOptions& options, const RunConfig& config,
+                                        ProcessGroup& group) {
+  const std::string cache = cache_folder(options.cache);
+  const auto make = [&] {
+    return make_task(share_of_batch(with_tokenizers(config, cache), group.size()), cache, &group);
+  };
+  std::unique_ptr<Task> task;
+  if (group.rank() == 0) task = make();
+  group.wait_patiently();
+  if (group.rank() > 0) task = make();
+  group.wait_patiently();
+  group.require_same("training data", "checksum = " + task->data_checksum());
+  return task;
+}
+
+int train_one_of(const TrainOptions& options, const RunConfig& config, ProcessGroup& group) {
+  group.require_same("build", fmt::format("rondo = {}\ncommit = {}\nlibtorch = {}\nkernels = {}\n",
+                                          kVersion, build_commit(), TORCH_VERSION, options.kernels));
+  group.require_same("recipe", dump_run_config(config));
+  const auto task = make_task_in_turn(options, config, group);
+  check_tensors(*task);
+  std::optional<RunFolder> folder;
+  if (group.rank() == 0) folder.emplace(run_path(options), config);
+  const RunConfig own = share_of_batch(config, group.size());
+  const int exit_code =
+      train_in_group(*task, own, folder ? &*folder : nullptr, group,
+                     [&](const std::string& run) { write_run_record(run, config, *task); });
+  group.wait_patiently();
+  if (exit_code == 0 && folder) fmt::print("{}\n", folder->path());
+  return exit_code;
+}
+
+int train_in_place(const TrainOptions& options, const RunConfig& config, const GroupPlace& place) {
+  if (options.dry_run) {
+    throw Error(ExitCode::usage, "train: --dry-run measures one process",
+                "start it without a launcher");
+  }
+  ProcessGroup group(place);
+  if (group.rank() > 0) init_log(-1);  // the first speaks for all
+  try {
+    const int64_t cores = std::max<int64_t>(1, usable_cores() / group.local_size());
+    start_engine({config.train.threads > 0 ? config.train.threads : cores, options.kernels});
+    return train_one_of(options, config, group);
+  } catch (const Error& error) {
+    if (error.code() != ExitCode::group) group.abort(error.message());
+    throw;
+  } catch (const std::exception& error) {
+    group.abort(error.what());
+    throw;
+  }
+}
+
+}  // namespace
+
+int run_train(const TrainOptions& options) {
+  const RunConfig config = experiment(options);
+  check_threads(config.train.threads, "train.threads");
+  check_threads(config.images.threads, "data.threads");
+  const auto place = find_group(
+      {options.group_file, options.group_address, options.group_secret, options.group_timeout},
+      process_environment());
+  return place.has_value() ? train_in_place(options, config, *place) : train_alone(options, config);
 }
 
 }  // namespace rondo::cli

@@ -27,41 +27,53 @@ int open_for_child(const std::string& path, int flags) {
 }
 
 // Runs in the child: only calls that are safe after fork.
-[[noreturn]] void become(char* const* arguments, int output, int log, int niceness, pid_t parent) {
+[[noreturn]] void become(char* const* arguments, char* const* environment, int output, int log,
+                         int niceness, pid_t parent) {
   // A group of its own: Ctrl-C reaches us alone, and we ask the child once.
   setpgid(0, 0);
   prctl(PR_SET_PDEATHSIG, SIGTERM);
   if (getppid() != parent) _exit(kCannotStart);  // it ended before we asked
   const int nothing = open("/dev/null", O_RDONLY);
   dup2(nothing, STDIN_FILENO);
-  dup2(output, STDOUT_FILENO);
-  dup2(log, STDERR_FILENO);
+  if (log >= 0) {
+    dup2(output, STDOUT_FILENO);
+    dup2(log, STDERR_FILENO);
+  }
   if (niceness != 0 && nice(niceness) == -1) errno = 0;
-  execv(arguments[0], arguments);
+  execve(arguments[0], arguments, environment);
   _exit(kCannotStart);
 }
 
 }  // namespace
 
 ChildProcess::ChildProcess(const ChildOptions& options) {
-  const int log = open_for_child(options.log, O_APPEND);
+  const int log = options.log.empty() ? -1 : open_for_child(options.log, O_APPEND);
   int output = log;
   if (!options.output.empty()) {
     try {
       output = open_for_child(options.output, O_TRUNC);
     } catch (...) {
-      close(log);
+      if (log >= 0) close(log);
       throw;
     }
   }
-  std::vector<char*> arguments;
-  for (const std::string& a : options.arguments) arguments.push_back(const_cast<char*>(a.c_str()));
+  const auto pointers = [](const std::vector<std::string>& texts) {
+    std::vector<char*> all;
+    for (const std::string& text : texts) all.push_back(const_cast<char*>(text.c_str()));
+    return all;
+  };
+  std::vector<char*> arguments = pointers(options.arguments);
   arguments.push_back(nullptr);
+  std::vector<char*> environment = pointers(options.environment);  // the first of a name counts
+  for (char** variable = environ; *variable != nullptr; ++variable) environment.push_back(*variable);
+  environment.push_back(nullptr);
   const pid_t parent = getpid();
   pid_ = fork();
-  if (pid_ == 0) become(arguments.data(), output, log, options.niceness, parent);
+  if (pid_ == 0) {
+    become(arguments.data(), environment.data(), output, log, options.niceness, parent);
+  }
   const int error = errno;
-  close(log);
+  if (log >= 0) close(log);
   if (output != log) close(output);
   if (pid_ < 0) {
     throw Error(ExitCode::failure, fmt::format("{}: cannot start: {}", options.arguments.front(),

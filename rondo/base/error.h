@@ -20,6 +20,7 @@ enum class ExitCode : int {
   io = 4,         // the system refused to read or write, or the disk is full
   diverged = 5,   // training produced a loss that is not finite
   busy = 6,       // another process already works on this run
+  group = 7,      // a process of the group was lost, or the group could not be formed
 };
 
 class Error : public std::exception {

@@ -13,9 +13,13 @@ struct TrainConfig {
   int64_t steps = 1000;
   int64_t batch = 8;
   int64_t accumulate = 1;
+  int64_t global_batch = 0;
   double clip = 1.0;
   double label_smoothing = 0.0;
   std::string precision = "fp32";
+  std::string reduce_precision = "fp32";
+  bool shard_optimizer = false;
+  bool sync_batch_norm = false;
   int64_t recompute_levels = 0;
   double ema = 0.0;
   int64_t seed = 1;
@@ -40,11 +44,23 @@ void describe(V& v, TrainConfig& c) {
       "rows of a batch: documents read side by side; the most sentence pairs of a batch; images",
       between(1, 1 << 20));
   v.field("accumulate", c.accumulate, "batches whose gradients make one step", between(1, 1 << 20));
+  v.field("global_batch", c.global_batch,
+          "rows of one step of all processes together, whatever their number: batch (at most) and "
+          "accumulate follow from it; 0 = every process reads batch rows, accumulate times",
+          between(0, 1 << 30));
   v.field("clip", c.clip, "largest norm of the whole gradient; 0 = no clipping", at_least(0));
   v.field("label_smoothing", c.label_smoothing,
           "share of the label spread over all tokens or classes", between(0, 0.999));
   v.field("precision", c.precision, "bf16: mixed precision with fp32 master weights",
           one_of({"fp32", "bf16"}));
+  v.field("reduce_precision", c.reduce_precision,
+          "several processes: how gradients travel; bf16 takes half the bytes and rounds to 8 bits "
+          "of precision",
+          one_of({"fp32", "bf16"}));
+  v.field("shard_optimizer", c.shard_optimizer,
+          "several processes: each keeps the moments of its share of the weights only (ZeRO-1)");
+  v.field("sync_batch_norm", c.sync_batch_norm,
+          "several processes: batch norms see the rows of all of them");
   v.field("recompute_levels", c.recompute_levels,
           "keep activations of every n-th level only and recompute the rest; 0 = keep all; least "
           "memory at about a quarter of the root of the number of levels",

@@ -50,7 +50,8 @@ const std::vector<std::string>& changeable_keys() {
       "train.steps", "train.log_every", "train.eval_every", "train.eval_tokens", "train.save_every",
       "train.keep", "train.patience", "train.probe_every", "data.test",
       // How it is computed.
-      "train.threads", "train.precision", "train.recompute_levels", "data.threads",
+      "train.threads", "train.precision", "train.recompute_levels", "train.reduce_precision",
+      "train.shard_optimizer", "data.threads",
       // What a step does to the weights. Not optimizer.beta1, which decides whether Adafactor keeps
       // a mean, nor train.ema, which decides whether there is an average.
       "train.clip", "train.accumulate", "train.label_smoothing", "optimizer.beta2",

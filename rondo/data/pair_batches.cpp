@@ -67,6 +67,8 @@ PairBatches::PairBatches(const ParallelCorpus& corpus, const PairBatchOptions& o
     : corpus_(corpus), options_(options) {
   require(options.tokens >= 1, "batches: expected at least 1 token, got {}", options.tokens);
   require(options.max_rows >= 0, "batches: expected 0 or more rows, got {}", options.max_rows);
+  require(options.shard.size == 1 || options.endless,
+          "batches: expected an endless pass for {} shards", options.shard.size);
   require(corpus.count() <= kIndexMask, "batches: expected at most {} pairs, got {}", kIndexMask,
           corpus.count());
   for (int64_t i = 0; i < corpus.count(); ++i) {
@@ -180,8 +182,18 @@ void PairBatches::sort_bucket(int64_t length, bool& ascending) {
   }
 }
 
+// Goes on as so many calls of next() would.
+void PairBatches::pass_over(int64_t batches) {
+  batch_ += batches;
+  while (batch_ > batches_per_epoch()) {
+    batch_ -= batches_per_epoch();
+    ++epoch_;
+  }
+}
+
 bool PairBatches::next(PairBatch& out) {
   corpus_.require_whole();
+  pass_over(options_.shard.rank);
   if (batch_ == batches_per_epoch()) {
     if (!options_.endless) {
       return false;
@@ -216,6 +228,7 @@ bool PairBatches::next(PairBatch& out) {
   for (int64_t row = 0; row < out.rows; ++row) {
     fill(row, out.pair[static_cast<size_t>(row)], out);
   }
+  pass_over(options_.shard.size - 1 - options_.shard.rank);
   return true;
 }
 

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "rondo/base/shard.h"
 #include "rondo/data/parallel_text.h"
 
 namespace rondo {
@@ -40,6 +41,9 @@ struct PairBatchOptions {
   bool shuffle = true;  // else the same batches each epoch, from short to long
   bool endless = true;  // epochs follow each other without gap; else one pass
 
+  // Shards take turns: of every `size` batches, that of rank r gets the r-th. Endless passes only.
+  Shard shard = {};
+
   int64_t source_padding = kBytePadding;
   int64_t target_padding = kBytePadding;
   int32_t source_end = -1;  // -1: no such token
@@ -62,7 +66,8 @@ class PairBatches {
   // finite pass is over.
   bool next(PairBatch& out);
 
-  // Where the reader stands, as a line of JSON.
+  // Where the reader stands, as a line of JSON: the same in all shards after equally many calls of
+  // next().
   std::string position() const;
 
   // Goes where position() was taken: the next batch is the one that would have come then.
@@ -85,6 +90,7 @@ class PairBatches {
     int64_t word;
   };
   Lengths lengths(int64_t pair) const;
+  void pass_over(int64_t batches);
   void cut_batches();
   void plan_epoch();
   void place_pairs();

@@ -24,7 +24,7 @@ constexpr const char* kPositionFormat = "rondo segments 1";
 nlohmann::json segments_read(const Documents& documents, const SegmentOptions& options) {
   return {
       {"format", kPositionFormat},  {"documents", documents.checksum()},
-      {"rows", options.rows},       {"length", options.length},
+      {"rows", options.rows * options.shard.size}, {"length", options.length},
       {"seed", options.seed},       {"shuffle", options.shuffle},
       {"endless", options.endless},
   };
@@ -37,6 +37,9 @@ SegmentReader::SegmentReader(const Documents& documents, const SegmentOptions& o
   require(options.rows >= 1 && options.length >= 1,
           "segments: expected at least 1 row of 1 token, got {} of {}", options.rows,
           options.length);
+  require(options.shard.size >= 1 && options.shard.rank >= 0 &&
+              options.shard.rank < options.shard.size,
+          "segments: expected a rank below {}, got {}", options.shard.size, options.shard.rank);
   require_memory(saturating_product(options.rows, options.length, 2 * sizeof(int64_t)),
                  fmt::format("a batch of {} rows of {} tokens", with_commas(options.rows),
                              with_commas(options.length)),
@@ -52,7 +55,7 @@ SegmentReader::SegmentReader(const Documents& documents, const SegmentOptions& o
                             printable(documents_.path()), documents_.count()),
                 "give longer texts");
   }
-  rows_.resize(static_cast<size_t>(options.rows));
+  rows_.resize(static_cast<size_t>(all_rows()));
   scratch_.resize(static_cast<size_t>(options.length) + 1);
   start_epoch(0);
 }
@@ -106,31 +109,38 @@ bool SegmentReader::next(SegmentBatch& out) {
   out.document.assign(rows, -1);
   out.offset.assign(rows, 0);
   out.scored = 0;
-  for (int64_t row = 0; row < options_.rows; ++row) {
+  out.scored_by_all = 0;
+  for (int64_t row = 0; row < all_rows(); ++row) {
     fill(row, out);
   }
   return true;
 }
 
 void SegmentReader::fill(int64_t row, SegmentBatch& out) {
-  const auto index = static_cast<size_t>(row);
-  Row& state = rows_[index];
+  Row& state = rows_[static_cast<size_t>(row)];
   if (state.document < 0) {
     return;
   }
   const int64_t left = documents_.document(state.document).tokens - state.offset;
   const int64_t inputs = std::min(left, options_.length);
   const int64_t labels = std::min(left - 1, options_.length);
+  const int64_t offset = state.offset;
+  state.offset += inputs;
+  out.scored_by_all += labels;
+  const int64_t own_row = row - first_row();
+  if (own_row < 0 || own_row >= options_.rows) {
+    return;
+  }
+  const auto index = static_cast<size_t>(own_row);
   // One token more than the segment, where there is one: the last label.
-  documents_.read(state.document, state.offset, labels + 1, scratch_.data());
-  const int64_t begin = row * options_.length;
+  documents_.read(state.document, offset, labels + 1, scratch_.data());
+  const int64_t begin = own_row * options_.length;
   std::copy_n(scratch_.begin(), inputs, out.tokens.begin() + begin);
   std::copy_n(scratch_.begin() + 1, labels, out.labels.begin() + begin);
-  out.reset[index] = state.offset == 0 ? 1 : 0;
+  out.reset[index] = offset == 0 ? 1 : 0;
   out.document[index] = state.document;
-  out.offset[index] = state.offset;
+  out.offset[index] = offset;
   out.scored += labels;
-  state.offset += inputs;
 }
 
 std::string SegmentReader::position() const {
@@ -145,13 +155,15 @@ std::string SegmentReader::position() const {
   return json.dump();
 }
 
-void SegmentReader::seek(const std::string& position) {
-  const nlohmann::json json = parse_position(position, segments_read(documents_, options_));
+void SegmentReader::seek(const std::string& position, bool other_rows) {
+  nlohmann::json expected = segments_read(documents_, options_);
+  if (other_rows) expected.erase("rows");
+  const nlohmann::json json = parse_position(position, expected);
   const int64_t epoch =
       whole_number(position_value(json, "epoch"), 0, options_.endless ? INT64_MAX - 1 : 0);
   const int64_t taken = whole_number(position_value(json, "taken"), 0, documents_.count());
   const nlohmann::json& rows = position_value(json, "row");
-  if (!rows.is_array() || rows.size() != rows_.size()) {
+  if (!rows.is_array() || (rows.size() != rows_.size() && !other_rows)) {
     refuse_position(fmt::format("expected {} rows", rows_.size()));
   }
   std::vector<Row> wanted;
@@ -164,6 +176,7 @@ void SegmentReader::seek(const std::string& position) {
     const int64_t tokens = document < 0 ? 0 : documents_.document(document).tokens;
     wanted.push_back({document, whole_number(row[1], 0, tokens)});
   }
+  wanted.resize(rows_.size());
   start_epoch(epoch);
   cursor_ = taken;
   rows_ = std::move(wanted);

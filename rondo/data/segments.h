@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "rondo/base/shard.h"
 #include "rondo/data/documents.h"
 
 namespace rondo {
@@ -23,6 +24,7 @@ struct SegmentBatch {
   std::vector<int64_t> document;  // [rows]; -1: the row is idle, all of it padding
   std::vector<int64_t> offset;    // [rows]; which token of the document the segment starts with
   int64_t scored = 0;             // labels that are not -1
+  int64_t scored_by_all = 0;      // in the rows of all shards
 };
 
 struct SegmentOptions {
@@ -32,6 +34,8 @@ struct SegmentOptions {
   bool shuffle = true;  // a new order each epoch, by (seed, epoch); else the corpus's own
   bool endless = true;  // epochs follow each other without gap; else one pass
   int64_t padding = kBytePadding;  // the token that pads
+  // Shards read side by side, `rows` rows each: together what one reader of all the rows reads.
+  Shard shard = {};
 };
 
 // Documents of one token are passed over: there is nothing to score in them. In an endless pass
@@ -46,13 +50,14 @@ class SegmentReader {
   // pass is over.
   bool next(SegmentBatch& out);
 
-  // Where the reader stands, as JSON of some ten bytes per row.
+  // Where the reader stands, as JSON of some ten bytes per row of all shards: the same in each.
   std::string position() const;
 
   // Goes where position() was taken: the next batch is the one that would have come then.
   // Error{bad_input}, and nothing changed, if it is of other documents or options (padding apart)
-  // or is no position at all.
-  void seek(const std::string& position);
+  // or is no position at all. With `other_rows` the number of rows of all shards may differ: rows
+  // that are gone leave their documents, rows that are new take the next ones.
+  void seek(const std::string& position, bool other_rows = false);
 
   // The epoch of the newest document begun, from 0.
   int64_t epoch() const { return epoch_; }
@@ -65,13 +70,15 @@ class SegmentReader {
   void start_epoch(int64_t epoch);
   bool take_document(Row& row);
   void fill(int64_t row, SegmentBatch& out);
+  int64_t all_rows() const { return options_.rows * options_.shard.size; }
+  int64_t first_row() const { return options_.rows * options_.shard.rank; }
 
   const Documents& documents_;
   SegmentOptions options_;
   int64_t epoch_ = 0;
   int64_t cursor_ = 0;          // documents of the epoch taken so far
   std::vector<int64_t> order_;  // of the epoch
-  std::vector<Row> rows_;
+  std::vector<Row> rows_;         // of all shards
   std::vector<int64_t> scratch_;  // [length + 1]
 };
 

@@ -3,6 +3,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "rondo/base/error.h"
@@ -38,7 +39,7 @@ ImageLoader::~ImageLoader() = default;
 bool ImageLoader::next(ImageBatch& out) { return workers_->next(out); }
 
 int64_t ImageLoader::epoch() const {
-  return workers_->taken() * workers_->options().rows / workers_->images().count();
+  return workers_->passed() * workers_->options().rows / workers_->images().count();
 }
 int64_t ImageLoader::batches() const { return workers_->batches(); }
 int64_t ImageLoader::skipped() const { return workers_->skipped(); }
@@ -46,11 +47,11 @@ const Augmenter& ImageLoader::augmenter() const { return workers_->augmenter(); 
 
 std::string ImageLoader::position() const {
   nlohmann::json json = image_position(workers_->images(), workers_->config(), workers_->options());
-  json["batch"] = workers_->taken();
+  json["batch"] = workers_->passed();
   return json.dump();
 }
 
-void ImageLoader::seek(const std::string& position) {
+void ImageLoader::seek(const std::string& position, bool other_rows) {
   const nlohmann::json json = nlohmann::json::parse(position, nullptr, false);
   if (!json.is_object() || !json.contains("batch")) {
     refuse_image_position("it is not one");
@@ -61,7 +62,7 @@ void ImageLoader::seek(const std::string& position) {
     if (!json.contains(key)) {
       refuse_image_position(fmt::format("it has no '{}'", key));
     }
-    if (json[key] != value) {
+    if (json[key] != value && !(other_rows && key == "rows" && json[key].is_number_unsigned())) {
       refuse_image_position(fmt::format("it was taken with {} = {}, now it is {}", key,
                                         printable(json[key].dump()), value.dump()));
     }
@@ -78,7 +79,13 @@ void ImageLoader::seek(const std::string& position) {
     refuse_image_position(fmt::format("expected a whole number between 0 and {}, got {}", last,
                                       printable(batch.dump())));
   }
-  workers_->seek(batch.get<int64_t>());
+  const auto rows = json["rows"].get<uint64_t>();
+  const auto own_rows = static_cast<uint64_t>(workers_->options().rows);
+  const auto number = batch.get<uint64_t>();
+  if (rows != own_rows && number > (uint64_t{1} << 62) / std::max<uint64_t>(rows, 1)) {
+    refuse_image_position("it is beyond all images");
+  }
+  workers_->seek(static_cast<int64_t>(rows == own_rows ? number : number * rows / own_rows));
 }
 
 }  // namespace rondo

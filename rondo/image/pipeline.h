@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "rondo/base/shard.h"
 #include "rondo/image/augment.h"
 #include "rondo/image/mix.h"
 #include "rondo/image/sources.h"
@@ -39,6 +40,8 @@ struct LoaderOptions {
   bool strict = false;  // an image that cannot be read is an Error; else it is passed over
   int64_t threads = 0;  // 0: one per core
   int64_t ahead = 3;    // batches made before they are asked for, at most
+  // Shards take turns: of every `size` batches, that of rank r gets the r-th.
+  Shard shard = {};
 };
 
 // An image that cannot be read is named once in a warning. In training the next image of the set
@@ -57,16 +60,18 @@ class ImageLoader {
   // row cannot be read; after an Error only seek() and destruction are allowed.
   bool next(ImageBatch& out);
 
-  // Where the loader stands, as JSON of some hundred bytes.
+  // Where the loader stands, as JSON of some hundred bytes: the same in all shards after equally
+  // many calls of next().
   std::string position() const;
 
   // Goes where position() was taken: the next batch is the one that would have come then.
   // Error{bad_input}, and nothing changed, if it is of another set, another order (rows, seed,
-  // repeats, training) or no position at all. The augmentation and the side may differ.
-  void seek(const std::string& position);
+  // repeats, training) or no position at all. The augmentation and the side may differ. With
+  // `other_rows` the rows of a batch may differ too: less than a batch is read twice.
+  void seek(const std::string& position, bool other_rows = false);
 
   int64_t epoch() const;    // of the next batch's first row, from 0
-  int64_t batches() const;  // of one finite pass
+  int64_t batches() const;  // of one finite pass, of all shards
   int64_t skipped() const;  // different images that could not be read so far
 
   const Augmenter& augmenter() const;

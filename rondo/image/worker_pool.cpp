@@ -50,6 +50,8 @@ ImageLoader::WorkerPool::WorkerPool(const ImageSet& images, const AugmentConfig&
   require(options.rows >= 1 && options.ahead >= 1,
           "image loader: expected at least 1 batch of 1 image, got {} of {}", options.ahead,
           options.rows);
+  require(options.shard.rank >= 0 && options.shard.rank < options.shard.size,
+          "image loader: expected a rank below {}, got {}", options.shard.size, options.shard.rank);
   require(options.threads >= 0, "image loader: expected 0 or more threads, got {}",
           options.threads);
   const int64_t pixels = saturating_product(options.side, options.side, 3 * sizeof(float));
@@ -98,8 +100,9 @@ void ImageLoader::WorkerPool::seek(int64_t batch) {
     slot.ready = false;
     slot.failure = nullptr;
   }
-  taken_ = batch;
-  planned_ = batch;
+  begun_at_ = batch;
+  taken_ = 0;
+  planned_ = 0;
 }
 
 const std::vector<int64_t>& ImageLoader::WorkerPool::order_of(int64_t epoch) {
@@ -115,12 +118,12 @@ const std::vector<int64_t>& ImageLoader::WorkerPool::order_of(int64_t epoch) {
 // taken or there is no next one. With the lock held.
 bool ImageLoader::WorkerPool::plan_batch() {
   const int64_t count = images_.count();
-  if (planned_ - taken_ >= options_.ahead || (!options_.training && planned_ >= batches())) {
+  if (planned_ - taken_ >= options_.ahead || (!options_.training && number_of(planned_) >= batches())) {
     return false;
   }
   Slot& slot = slots_[static_cast<size_t>(planned_ % options_.ahead)];
   ImageBatch& batch = slot.batch;
-  const int64_t first = planned_ * options_.rows;
+  const int64_t first = number_of(planned_) * options_.rows;
   batch.rows = options_.training ? options_.rows : std::min(options_.rows, count - first);
   batch.side = options_.side;
   const auto rows = static_cast<size_t>(batch.rows);
@@ -130,7 +133,7 @@ bool ImageLoader::WorkerPool::plan_batch() {
   batch.epoch = first / count;
   batch.mix = {};
   batch.bad.clear();
-  slot.number = planned_++;
+  slot.number = number_of(planned_++);
   slot.unfinished = batch.rows;
   slot.bad.assign(rows, {});
   slot.lost.assign(rows, 0);
@@ -274,7 +277,7 @@ void ImageLoader::WorkerPool::report(const ImageBatch& batch) {
 }
 
 bool ImageLoader::WorkerPool::next(ImageBatch& out) {
-  if (!options_.training && taken_ >= batches()) {
+  if (!options_.training && number_of(taken_) >= batches()) {
     return false;
   }
   if (threads_.empty()) {

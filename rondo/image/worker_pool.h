@@ -29,7 +29,8 @@ class ImageLoader::WorkerPool {
   const AugmentConfig& config() const { return config_; }
   const LoaderOptions& options() const { return options_; }
   const Augmenter& augmenter() const { return augmenter_; }
-  int64_t taken() const { return taken_; }
+  // Batches of all shards up to now.
+  int64_t passed() const { return begun_at_ + taken_ * options_.shard.size; }
   int64_t skipped() const { return static_cast<int64_t>(warned_.size()); }
   int64_t batches() const { return (images_.count() + options_.rows - 1) / options_.rows; }
 
@@ -59,6 +60,10 @@ class ImageLoader::WorkerPool {
   void finish(Slot& slot) const;
   void report(const ImageBatch& batch);
   const std::vector<int64_t>& order_of(int64_t epoch);
+  // Which batch of all shards our n-th one is.
+  int64_t number_of(int64_t n) const {
+    return begun_at_ + n * options_.shard.size + options_.shard.rank;
+  }
 
   const ImageSet& images_;
   AugmentConfig config_;
@@ -66,7 +71,8 @@ class ImageLoader::WorkerPool {
   Augmenter augmenter_;
 
   // Only the thread that calls next() touches these.
-  int64_t taken_ = 0;  // batches handed out
+  int64_t begun_at_ = 0;  // batches of all shards passed before our first
+  int64_t taken_ = 0;     // batches handed out
   std::set<int64_t> warned_;
   std::vector<std::thread> threads_;
 

@@ -5,6 +5,7 @@
 
 #include "rondo/base/error.h"
 #include "rondo/nn/kernel_choice.h"
+#include "rondo/nn/synchronized_norm.h"
 
 namespace rondo::nn {
 namespace {
@@ -81,6 +82,10 @@ Tensor BatchNorm2d::forward(const Tensor& x, const Scope& scope) {
   scope.normalized(static_cast<double>(x.numel()));
   if (x.is_meta()) return x;
   if (is_training()) num_batches_tracked_.add_(1);
+  if (const SumOverProcesses* sum = norms_are_summed_by(); sum != nullptr && is_training()) {
+    return synchronized_batch_norm(as_wanted(Operation::norm, x), weight_, bias_,
+                                   {running_mean_, running_var_, momentum_}, kBatchEpsilon, *sum);
+  }
   return at::batch_norm(as_wanted(Operation::norm, x), weight_, bias_, running_mean_, running_var_,
                         is_training(), momentum_, kBatchEpsilon, /*cudnn_enabled=*/false);
 }

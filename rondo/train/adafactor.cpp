@@ -40,9 +40,8 @@ double root_mean_square(const Tensor& x) { return std::sqrt(x.square().mean().it
 
 }  // namespace
 
-Adafactor::Adafactor(const OptimizerConfig& config,
-                     const std::vector<std::pair<std::string, Tensor>>& parameters)
-    : Optimizer(parameters), beta1_(config.beta1) {
+Adafactor::Adafactor(const OptimizerConfig& config, const std::vector<OptimizedPart>& parts)
+    : Optimizer(parts), beta1_(config.beta1) {
   for (Slot& slot : slots()) {
     const Factors f = factored_dimensions(slot.value);
     if (f.row >= 0) {

@@ -9,8 +9,7 @@ namespace rondo {
 
 class Adafactor : public Optimizer {
  public:
-  Adafactor(const OptimizerConfig& config,
-            const std::vector<std::pair<std::string, Tensor>>& parameters);
+  Adafactor(const OptimizerConfig& config, const std::vector<OptimizedPart>& parts);
 
  private:
   void update(Slot& slot, const Tensor& gradient, const Step& step) override;

@@ -46,6 +46,7 @@ ImageScore score_images(Network& network, const ImageSet& images, const AugmentC
   o.threads = options.threads;
   o.strict = options.strict;
   o.training = false;
+  o.shard = options.shard;
   ImageLoader loader(images, augment, o);
   ImageScore score;
   score.by_class.resize(images.classes().size());
@@ -57,8 +58,16 @@ ImageScore score_images(Network& network, const ImageSet& images, const AugmentC
     options.items->test = images.checksum();
   }
   ImageBatch batch;
-  while ((options.max_images == 0 || score.images < options.max_images) && loader.next(batch)) {
+  const auto is_enough = [&](int64_t images) {
+    return options.max_images > 0 && images >= options.max_images;
+  };
+  // Every shard asks for the end equally often: once in each round of batches.
+  const auto [rank, shards] = options.shard;
+  for (int64_t first = 0; first < loader.batches(); first += shards) {
+    if (is_enough(shards == 1 ? score.images : first * options.rows)) break;
     if (options.stop && options.stop()) break;
+    if (shards > 1 && is_enough((first + rank) * options.rows)) continue;
+    if (!loader.next(batch)) continue;
     score.bad.insert(score.bad.end(), batch.bad.begin(), batch.bad.end());
     if (batch.rows == 0) continue;
     const Tensor pixels =

@@ -39,6 +39,8 @@ struct ImageScoreOptions {
   int64_t max_images = 0;  // stop after about so many; 0 = all
   bool strict = false;     // an image that cannot be read is an Error
   bool progress = false;
+  // Each shard scores batches of its own; the numbers of all are to be added.
+  Shard shard = {};
   std::function<bool()> stop = {};  // asked between batches: yes ends it there
   TestItems* items = nullptr;       // if not null, receives the result of every image that was read
 };

@@ -12,8 +12,9 @@
 namespace rondo {
 namespace {
 
-LoaderOptions training_loader(const RunConfig& config) {
+LoaderOptions training_loader(const RunConfig& config, const Shard& shard) {
   LoaderOptions o;
+  o.shard = shard;
   o.rows = config.train.batch;
   o.side = image_side(config.model);
   o.seed = static_cast<uint64_t>(config.train.seed);
@@ -69,7 +70,8 @@ std::unique_ptr<ImageSet> open_labeled_images(const std::string& spec, const std
   return images;
 }
 
-ImageTask::ImageTask(const RunConfig& config) : config_(config) {
+ImageTask::ImageTask(const RunConfig& config, ProcessGroup* group)
+    : config_(config), group_(group) {
   const int64_t classes = image_classes(config.model);
   if (config.images.train.empty()) {
     throw Error(ExitCode::bad_input, "data.train: missing",
@@ -82,7 +84,8 @@ ImageTask::ImageTask(const RunConfig& config) : config_(config) {
   teacher_ = load_teacher(config);
   network_ = build_network(config.model);
   start_weights(*network_, config.train);
-  loader_ = std::make_unique<ImageLoader>(*train_, config.augment, training_loader(config));
+  loader_ = std::make_unique<ImageLoader>(*train_, config.augment,
+                                          training_loader(config, shard_of(group)));
 }
 
 std::map<std::string, std::string> ImageTask::metadata() const {
@@ -145,7 +148,16 @@ std::optional<Task::Evaluation> ImageTask::evaluate(const StopCheck& stop) {
   o.max_images = config_.train.eval_tokens;
   o.strict = config_.images.strict;
   o.stop = stop;
-  const ImageScore score = score_images(*network_, *valid_, config_.augment, o);
+  o.shard = shard_of(group_);
+  ImageScore score = score_images(*network_, *valid_, config_.augment, o);
+  std::vector<double> sums = {
+      static_cast<double>(score.images), static_cast<double>(score.first),
+      static_cast<double>(score.among_five), score.nats};
+  sum_over(group_, sums);
+  score.images = static_cast<int64_t>(sums[0]);
+  score.first = static_cast<int64_t>(sums[1]);
+  score.among_five = static_cast<int64_t>(sums[2]);
+  score.nats = sums[3];
   Evaluation e;
   e.metrics["valid_loss"] = score.loss();
   e.metrics["valid_accuracy"] = score.accuracy();
@@ -154,8 +166,9 @@ std::optional<Task::Evaluation> ImageTask::evaluate(const StopCheck& stop) {
   return e;
 }
 
-void ImageTask::restore(const std::string& position, const NamedTensors& /*carried*/) {
-  loader_->seek(position);
+void ImageTask::restore(const std::string& position, const NamedTensors& /*carried*/,
+                        bool other_rows) {
+  loader_->seek(position, other_rows);
 }
 
 ClassNames ImageTask::class_names() const { return {train_->classes(), train_->titles()}; }

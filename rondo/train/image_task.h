@@ -16,7 +16,8 @@ class ImageTask : public Task {
  public:
   // Opens data and teacher and builds the network. Error{bad_input} if they do not fit together or
   // no training data is named.
-  explicit ImageTask(const RunConfig& config);
+  // With a `group`, its processes take turns in the batches.
+  explicit ImageTask(const RunConfig& config, ProcessGroup* group = nullptr);
 
   Network& network() override { return *network_; }
   // How images are prepared and what the classes are called.
@@ -35,7 +36,8 @@ class ImageTask : public Task {
   std::string data_checksum() const override { return train_->checksum(); }
   std::string position() const override { return loader_->position(); }
   NamedTensors carried() const override { return {}; }
-  void restore(const std::string& position, const NamedTensors& carried) override;
+  void restore(const std::string& position, const NamedTensors& carried,
+               bool other_rows) override;
 
   ClassNames class_names() const;
 
@@ -45,6 +47,7 @@ class ImageTask : public Task {
   Tensor loss_of(const Tensor& logits, const Tensor& targets, const Tensor& teacher) const;
 
   RunConfig config_;
+  ProcessGroup* group_;
   std::unique_ptr<ImageSet> train_;
   std::unique_ptr<ImageSet> valid_;
   std::unique_ptr<ImageModel> teacher_;

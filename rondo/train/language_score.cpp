@@ -107,6 +107,7 @@ LanguageScore score_documents(LanguageModel& model, const Documents& documents,
   segments.shuffle = false;
   segments.endless = false;
   segments.padding = 0;  // never scored, any valid token will do
+  segments.shard = options.shard;
   SegmentReader reader(documents, segments);
   State own;
   State& carried = state != nullptr ? *state : own;
@@ -116,13 +117,14 @@ LanguageScore score_documents(LanguageModel& model, const Documents& documents,
   LanguageScore score;
   Blocks blocks;
   SegmentBatch batch;
+  int64_t scored = 0;  // by all shards
   Tensor last;  // logits after the last token read [1, V]
   std::unique_ptr<Progress> progress;
   if (options.progress) progress = std::make_unique<Progress>("eval", documents.tokens());
   while (reader.next(batch)) {
     if (options.stop && options.stop()) break;
     SegmentTensors t(batch);
-    if (batch.rows == 1) t.shorten(real_tokens(batch, documents));
+    if (batch.rows == 1 && batch.document[0] >= 0) t.shorten(real_tokens(batch, documents));
     // A state given by the caller is the beginning of the first document.
     if (!keeps_first) carried = carried.reset(t.reset);
     if (!keeps_first && batch.reset[0] != 0) recent.clear();
@@ -138,7 +140,8 @@ LanguageScore score_documents(LanguageModel& model, const Documents& documents,
       for (int64_t i = 0; i < t.tokens.size(1); ++i) recent.add(batch.tokens[size_t(i)]);
     }
     if (progress != nullptr) progress->update(score.tokens);
-    if (options.max_tokens > 0 && score.tokens >= options.max_tokens) break;
+    scored += batch.scored_by_all;
+    if (options.max_tokens > 0 && scored >= options.max_tokens) break;
   }
   if (last.defined()) {
     state->set("logits", last.clone());

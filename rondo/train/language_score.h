@@ -42,6 +42,8 @@ struct ScoreOptions {
   bool progress = false;
   bool zero_states = false;         // recurrent models: tokens read zeros in place of the states
   std::function<bool()> stop = {};  // asked between batches: yes ends it there
+  // Each shard scores rows of its own; the numbers of all are to be added.
+  Shard shard = {};
   // If not null, receives the score of every block of kItemTokens tokens of a document, in order.
   TestItems* items = nullptr;
 };

@@ -42,8 +42,10 @@ std::unique_ptr<Documents> open_training(const RunConfig& config, const std::str
   return open_documents(config.data.train, cache, tokenizer);
 }
 
-SegmentOptions training_segments(const RunConfig& config, const Tokenizer& tokenizer) {
+SegmentOptions training_segments(const RunConfig& config, const Tokenizer& tokenizer,
+                                 const Shard& shard) {
   SegmentOptions o;
+  o.shard = shard;
   o.rows = config.train.batch;
   o.length = language_config(config).time.segment;
   o.seed = static_cast<uint64_t>(config.train.seed);
@@ -76,12 +78,14 @@ class GateWatcher : public Observer {
 
 }  // namespace
 
-LanguageTask::LanguageTask(const RunConfig& config, const std::string& cache_folder)
+LanguageTask::LanguageTask(const RunConfig& config, const std::string& cache_folder,
+                           ProcessGroup* group)
     : config_(config),
+      group_(group),
       tokenizer_(make_tokenizer(config.data.tokenizer)),
       train_(open_training(config, cache_folder, *tokenizer_)),
       valid_(open_documents(config.data.valid, cache_folder, *tokenizer_)),
-      reader_(*train_, training_segments(config, *tokenizer_)),
+      reader_(*train_, training_segments(config, *tokenizer_, shard_of(group))),
       model_(std::make_shared<LanguageModel>(language_config(config))) {
   start_weights(*model_, config.train);
   if (config.train.recompute_levels > 0 && model_->stack().feedback_level() != kNone) {
@@ -118,11 +122,17 @@ double LanguageTask::units_per_batch() const {
 std::optional<Task::Evaluation> LanguageTask::evaluate(const StopCheck& stop) {
   if (valid_ == nullptr) return std::nullopt;
   ScoreOptions o;
-  o.rows = std::min(config_.train.batch, valid_->count());
+  o.shard = shard_of(group_);
+  o.rows = std::min(config_.train.batch, (valid_->count() + o.shard.size - 1) / o.shard.size);
   o.length = language_config(config_).time.segment;
   o.max_tokens = config_.train.eval_tokens;
   o.stop = stop;
-  const LanguageScore score = score_documents(*model_, *valid_, o);
+  LanguageScore score = score_documents(*model_, *valid_, o);
+  std::vector<double> sums = {score.nats, static_cast<double>(score.tokens), score.bytes};
+  sum_over(group_, sums);
+  score.nats = sums[0];
+  score.tokens = static_cast<int64_t>(sums[1]);
+  score.bytes = sums[2];
   Evaluation e;
   e.metrics["valid_bits_per_token"] = score.bits_per_token();
   e.metrics["valid_bits_per_byte"] = score.bits_per_byte();
@@ -161,8 +171,9 @@ Metrics LanguageTask::probe() {
   return metrics;
 }
 
-void LanguageTask::restore(const std::string& position, const NamedTensors& carried) {
-  reader_.seek(position);
+void LanguageTask::restore(const std::string& position, const NamedTensors& carried,
+                           bool other_rows) {
+  reader_.seek(position, other_rows);
   state_ = State();
   for (const auto& [name, tensor] : carried) state_.set(name, tensor);
 }

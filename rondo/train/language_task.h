@@ -12,7 +12,10 @@ class LanguageTask : public Task {
  public:
   // Opens data and builds the model, its weights drawn from the seed. `cache_folder`: for tokenized
   // documents. Error{bad_input} if vocabulary and tokenizer differ or no training data is named.
-  LanguageTask(const RunConfig& config, const std::string& cache_folder);
+  // With a `group`, train.batch rows are those of this process: together they read what one process
+  // with all of their rows reads.
+  LanguageTask(const RunConfig& config, const std::string& cache_folder,
+               ProcessGroup* group = nullptr);
 
   Network& network() override { return *model_; }
   LossSum next_loss() override;
@@ -28,12 +31,14 @@ class LanguageTask : public Task {
   std::string data_checksum() const override { return train_->checksum(); }
   std::string position() const override { return reader_.position(); }
   NamedTensors carried() const override { return state_.tensors(); }
-  void restore(const std::string& position, const NamedTensors& carried) override;
+  void restore(const std::string& position, const NamedTensors& carried,
+               bool other_rows) override;
 
   const Documents& documents() const { return *train_; }
 
  private:
   RunConfig config_;
+  ProcessGroup* group_;
   std::shared_ptr<const Tokenizer> tokenizer_;
   std::unique_ptr<Documents> train_;
   std::unique_ptr<Documents> valid_;

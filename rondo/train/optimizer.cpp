@@ -16,8 +16,8 @@ namespace {
 
 class Adam : public Optimizer {
  public:
-  Adam(const OptimizerConfig& config, const std::vector<std::pair<std::string, Tensor>>& parameters)
-      : Optimizer(parameters), config_(config), decoupled_(config.kind == "adamw") {
+  Adam(const OptimizerConfig& config, const std::vector<OptimizedPart>& parts)
+      : Optimizer(parts), config_(config), decoupled_(config.kind == "adamw") {
     for (Slot& slot : slots()) {
       slot.moments["mean"] = at::zeros_like(slot.value);
       slot.moments["square"] = at::zeros_like(slot.value);
@@ -76,10 +76,8 @@ bool decays_weight(const std::string& name, const Tensor& value) {
   return true;
 }
 
-Optimizer::Optimizer(const std::vector<std::pair<std::string, Tensor>>& parameters) {
-  for (const auto& [name, value] : parameters) {
-    slots_.push_back({name, value, decays_weight(name, value), {}});
-  }
+Optimizer::Optimizer(const std::vector<OptimizedPart>& parts) {
+  for (const OptimizedPart& part : parts) slots_.push_back({part, {}});
 }
 
 void Optimizer::step(int64_t step, double rate, double scale) {
@@ -128,10 +126,19 @@ void Optimizer::load(const NamedTensors& moments) {
   }
 }
 
+std::unique_ptr<Optimizer> make_optimizer(const OptimizerConfig& config,
+                                          const std::vector<OptimizedPart>& parts) {
+  if (config.kind == "adafactor") return std::make_unique<Adafactor>(config, parts);
+  return std::make_unique<Adam>(config, parts);
+}
+
 std::unique_ptr<Optimizer> make_optimizer(
     const OptimizerConfig& config, const std::vector<std::pair<std::string, Tensor>>& parameters) {
-  if (config.kind == "adafactor") return std::make_unique<Adafactor>(config, parameters);
-  return std::make_unique<Adam>(config, parameters);
+  std::vector<OptimizedPart> parts;
+  for (const auto& [name, value] : parameters) {
+    parts.push_back({name, value, decays_weight(name, value)});
+  }
+  return make_optimizer(config, parts);
 }
 
 std::unique_ptr<Optimizer> make_optimizer(const OptimizerConfig& config,

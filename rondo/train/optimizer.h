@@ -7,6 +7,13 @@
 
 namespace rondo {
 
+// A tensor that an optimizer updates.
+struct OptimizedPart {
+  std::string name;
+  Tensor value;
+  bool decays = false;  // weight decay applies
+};
+
 class Optimizer {
  public:
   virtual ~Optimizer() = default;
@@ -19,10 +26,7 @@ class Optimizer {
   void load(const NamedTensors& moments);
 
  protected:
-  struct Slot {
-    std::string name;
-    Tensor value;
-    bool decays = false;  // weight decay applies
+  struct Slot : OptimizedPart {
     std::map<std::string, Tensor> moments;
   };
   struct Step {
@@ -30,7 +34,7 @@ class Optimizer {
     double rate = 0.0;
     double scale = 1.0;
   };
-  Optimizer(const std::vector<std::pair<std::string, Tensor>>& parameters);
+  explicit Optimizer(const std::vector<OptimizedPart>& parts);
   virtual void update(Slot& slot, const Tensor& gradient, const Step& step) = 0;
   // After update() has seen every slot: what is quicker done for all of them at once.
   virtual void finish(const Step& /*step*/) {}
@@ -48,6 +52,9 @@ std::unique_ptr<Optimizer> make_optimizer(const OptimizerConfig& config,
 // Optimizer over loose tensors, for tests and other uses.
 std::unique_ptr<Optimizer> make_optimizer(
     const OptimizerConfig& config, const std::vector<std::pair<std::string, Tensor>>& parameters);
+
+std::unique_ptr<Optimizer> make_optimizer(const OptimizerConfig& config,
+                                          const std::vector<OptimizedPart>& parts);
 
 // Whether weight decay applies: matrices and kernels, but not norms, biases (relative ones too),
 // scales, coefficients, embeddings, positions and initial states.

@@ -20,9 +20,9 @@ void prepare_network(Network& network, const TrainConfig& config) {
   network.batches_per_step(config.accumulate);
 }
 
-StepLoss compute_gradients(Task& task, const TrainConfig& config, int64_t number) {
-  at::manual_seed(
-      counter_draw(static_cast<uint64_t>(config.seed), "step", static_cast<uint64_t>(number)));
+StepLoss compute_gradients(Task& task, const TrainConfig& config, int64_t number, int64_t rank) {
+  at::manual_seed(counter_draw(static_cast<uint64_t>(config.seed), "step",
+                               static_cast<uint64_t>(number), static_cast<uint64_t>(rank)));
   task.network().train();
   for (const auto& item : task.network().named_parameters()) item.value().mutable_grad() = Tensor();
   StepLoss total;

@@ -14,7 +14,8 @@ struct StepLoss {
   double sum = 0;
   int64_t count = 0;
 };
-StepLoss compute_gradients(Task& task, const TrainConfig& config, int64_t number);
+// `rank` of a group of processes: each draws its own dropout.
+StepLoss compute_gradients(Task& task, const TrainConfig& config, int64_t number, int64_t rank = 0);
 
 // The joint norm of the mean gradient over `count` losses, and what gradients are to be multiplied
 // with so that they are that mean, clipped (`clip` 0: not).

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "rondo/model/network.h"
+#include "rondo/train/process_group.h"
 
 namespace rondo {
 
@@ -35,7 +36,8 @@ class Task {
 
   // Measures the network on validation data; empty when there is none. `selection` is the number
   // that picks the best model, lower is better. `stop` (may be empty) is asked between batches;
-  // once it says yes, the evaluation ends there and what it returns means nothing.
+  // once it says yes, the evaluation ends there and what it returns means nothing. In a group of
+  // processes each measures a part, asks `stop` equally often, and returns the numbers of all.
   struct Evaluation {
     Metrics metrics;
     double selection = 0;
@@ -48,10 +50,22 @@ class Task {
   // Over what is learned from: equal for the same training data wherever they lie.
   virtual std::string data_checksum() const = 0;
 
-  // Place in the data, and tensors carried between batches.
+  // Place in the data, of all processes of a group, and tensors carried between batches, of which
+  // the first dimension is the rows of this process.
   virtual std::string position() const = 0;
   virtual NamedTensors carried() const = 0;
-  virtual void restore(const std::string& position, const NamedTensors& carried) = 0;
+  // With `other_rows` (another number of processes) the position may be of other rows.
+  virtual void restore(const std::string& position, const NamedTensors& carried,
+                       bool other_rows) = 0;
 };
+
+// Which part of the data is this process's; all of it without a group.
+inline Shard shard_of(const ProcessGroup* group) {
+  return group == nullptr ? Shard{} : group->shard();
+}
+// Adds up over the processes of a group, if there is one.
+inline void sum_over(ProcessGroup* group, std::vector<double>& values) {
+  if (group != nullptr) group->all_reduce(values.data(), static_cast<int64_t>(values.size()));
+}
 
 }  // namespace rondo

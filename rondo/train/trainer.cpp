@@ -11,8 +11,8 @@
 #include "rondo/base/log.h"
 #include "rondo/base/progress.h"
 #include "rondo/train/counters.h"
-#include "rondo/train/optimizer.h"
-#include "rondo/train/step.h"
+#include "rondo/train/data_parallel.h"
+#include "rondo/train/sharded_optimizer.h"
 #include "rondo/train/stop_signals.h"
 
 namespace rondo {
@@ -49,11 +49,13 @@ std::string divergence_advice(const RunConfig& config, int64_t saved_step) {
 
 class Trainer {
  public:
-  Trainer(Task& task, const RunConfig& config, RunFolder& folder)
+  // `group` and `folder` may be null: alone, or not the first of a group.
+  Trainer(Task& task, const RunConfig& config, RunFolder* folder, ProcessGroup* group)
       : task_(task),
         config_(config),
         folder_(folder),
-        optimizer_(make_optimizer(config.optimizer, task.network())),
+        group_(group, task.network(), config.train),
+        optimizer_(config.optimizer, task.network(), group, config.train.shard_optimizer),
         average_(first_average(task.network(), config.train)) {
     prepare_network(task.network(), config.train);
   }
@@ -61,17 +63,20 @@ class Trainer {
   // Continues from the newest checkpoint, or begins. The folder is changed only when all of it has
   // been read.
   void resume() {
-    const auto found = folder_.checkpoints().newest();
+    const auto found = group_.share(folder_ ? folder_->checkpoints().newest() : std::nullopt);
     std::vector<ConfigChange> changes;
     if (found.has_value()) changes = restore(found->checkpoint, found->step);
-    folder_.begin({counters_.step, counters_.evaluation_due}, changes);
-    task_.keep_files(folder_.path());
+    group_.require_same_weights();
+    if (folder_ == nullptr) return;
+    folder_->begin({counters_.step, counters_.evaluation_due}, changes);
+    task_.keep_files(folder_->path());
     if (found.has_value()) log_info("continuing from step {}", counters_.step);
   }
 
   int run() {
     ProgressOptions shown;
     shown.initial = counters_.step;
+    if (!group_.is_first()) shown.sink = [](std::string_view) {};
     Progress progress("train", config_.train.steps, shown);
     started_ = std::chrono::steady_clock::now();
     bool leaves = false;
@@ -86,13 +91,14 @@ class Trainer {
       leaves = is_leaving();
     }
     if (moved_) throw moved_folder();
+    if (requests().moved) throw Error(ExitCode::group, "rank 0 ended: the run folder was moved");
     if (leaves) {
       const std::string place = saved_step_ == counters_.step ? "from here"
                                 : saved_step_ == 0            ? "from the beginning"
                                                    : fmt::format("from step {}", saved_step_);
       log_info("stopped by a signal at step {}; the same command continues {}", counters_.step,
                place);
-      return signals_.stop_code();
+      return stop_code();
     }
     progress.finish();
     return 0;
@@ -105,23 +111,44 @@ class Trainer {
   }
 
   std::vector<ConfigChange> restore(const Checkpoint& c, int64_t step) {
-    const std::string source = folder_.checkpoints().path(step);
+    const std::string source = folder_ != nullptr ? folder_->checkpoints().path(step) : "checkpoint";
     counters_ = Counters::parse(c.entry("counters"), source);
     load_values(c.below("weight."), named_tensors(task_.network()));
     load_values(c.below("average."), average_);
-    optimizer_->load(c.below("moment."));
-    task_.restore(c.entry("position"), c.below("carried."));
+    optimizer_.load(c.below("moment."));
+    std::vector<ConfigChange> changes = restore_place(c);
     saved_step_ = counters_.step;
     logged_step_ = counters_.step;
     logged_seconds_ = counters_.seconds;
-    const std::string threads = std::to_string(at::get_num_threads());
-    const std::string before = c.entry("threads");
-    if (before.empty() || before == threads) return {};
-    log_warn(
-        "continuing with {} threads where the run had {}: sums are rounded in another order, so "
-        "bits may differ from those of a run that was not stopped",
-        threads, before);
-    return {{"threads", before, threads}};
+    note_change("threads", c.entry("threads"), std::to_string(at::get_num_threads()), changes);
+    return changes;
+  }
+
+  // The place in the data and the rows of this process, also where another number of processes
+  // comes to other rows.
+  std::vector<ConfigChange> restore_place(const Checkpoint& c) {
+    std::vector<ConfigChange> changes;
+    const auto [rank, size] = group_.shard();
+    const std::string before = c.entry("processes").empty() ? "1" : c.entry("processes");
+    note_change("processes", before, std::to_string(size), changes);
+    NamedTensors carried = c.below("carried.");
+    if (size > 1 || !changes.empty()) {
+      carried = rows_of(carried, rank * config_.train.batch, config_.train.batch);
+    }
+    task_.restore(c.entry("position"), carried, /*other_rows=*/!changes.empty());
+    return changes;
+  }
+
+  void note_change(const char* what, const std::string& before, const std::string& now,
+                   std::vector<ConfigChange>& changes) const {
+    if (before.empty() || before == now) return;
+    if (group_.is_first()) {
+      log_warn(
+          "continuing with {} {} where the run had {}: sums are rounded in another order, so bits "
+          "may differ from those of a run that was not stopped",
+          now, what, before);
+    }
+    changes.push_back({what, before, now});
   }
 
   void save() {
@@ -131,15 +158,19 @@ class Trainer {
     Checkpoint c;
     c.add("weight.", named_tensors(task_.network()));
     c.add("average.", average_);
-    c.add("moment.", optimizer_->moments());
-    c.add("carried.", task_.carried());
+    c.add("moment.", optimizer_.gather());
+    c.add("carried.", group_.gather_rows(task_.carried()));
     Counters counters = counters_;
     counters.seconds = seconds();
     c.metadata["counters"] = counters.dump();
     c.metadata["position"] = task_.position();
     c.metadata["threads"] = std::to_string(at::get_num_threads());
+    if (!group_.is_alone()) c.metadata["processes"] = std::to_string(group_.shard().size);
+    group_.require_same_weights();
     look_for_folder();
-    folder_.checkpoints().save(counters_.step, c, config_.train.keep);
+    if (folder_ != nullptr) folder_->checkpoints().save(counters_.step, c, config_.train.keep);
+    group_.wait_for_first();
+    requests_.save = false;
     saved_step_ = counters_.step;
     save_due_ = false;
   }
@@ -158,13 +189,15 @@ class Trainer {
   // One optimizer step: gradients of `accumulate` batches, scaled to their mean, clipped, applied.
   void step(Progress& progress) {
     const int64_t number = ++counters_.step;
-    const auto [sum, count] = compute_gradients(task_, config_.train, number);
+    const StepLoss mine = compute_gradients(task_, config_.train, number, group_.shard().rank);
+    requests_ = own_requests();
+    const auto [sum, count] = group_.reduce(mine, requests_);
     const double mean = sum / static_cast<double>(std::max<int64_t>(count, 1));
     const auto [norm, factor] = scale_of_gradients(task_.network(), config_.train.clip, count);
     const double rate = learning_rate(config_.schedule, number, config_.train.steps);
     if (std::isfinite(mean) && std::isfinite(norm)) {
       counters_.in_a_row = 0;
-      optimizer_->step(number, rate, factor);
+      optimizer_.step(number, rate, factor, group_.gradients());
       update_average(average_, task_.network(), config_.train.ema);
     } else {
       skip(mean, norm);
@@ -176,8 +209,10 @@ class Trainer {
   void skip(double mean, double norm) {
     ++counters_.skipped;
     ++counters_.in_a_row;
-    log_warn("step {}: loss {} with gradient norm {} is not finite; skipped ({} in a row)",
-             counters_.step, mean, norm, counters_.in_a_row);
+    if (group_.is_first()) {
+      log_warn("step {}: loss {} with gradient norm {} is not finite; skipped ({} in a row)",
+               counters_.step, mean, norm, counters_.in_a_row);
+    }
     if (counters_.in_a_row < kNonFiniteLimit) return;
     throw Error(
         ExitCode::diverged,
@@ -190,7 +225,7 @@ class Trainer {
     const bool probes =
         config_.train.probe_every > 0 && counters_.step % config_.train.probe_every == 0;
     const bool logs = counters_.step % config_.train.log_every == 0 || counters_.step == 1;
-    if (!probes && !logs) return;
+    if ((!probes && !logs) || folder_ == nullptr) return;
     const double elapsed = seconds();
     const double steps = static_cast<double>(counters_.step - logged_step_);
     Metrics metrics = {{"loss", loss},
@@ -199,7 +234,8 @@ class Trainer {
                        {"skipped", static_cast<double>(counters_.skipped)},
                        {"seconds", elapsed}};
     const double units =
-        steps * static_cast<double>(config_.train.accumulate) * task_.units_per_batch();
+        steps * task_.units_per_batch() *
+        static_cast<double>(config_.train.accumulate * group_.shard().size);
     if (elapsed > logged_seconds_) {
       metrics[std::string(task_.unit()) + "_per_second"] = units / (elapsed - logged_seconds_);
     }
@@ -210,7 +246,7 @@ class Trainer {
     logged_step_ = counters_.step;
     logged_seconds_ = seconds();
     look_for_folder();
-    folder_.log(counters_.step, metrics);
+    folder_->log(counters_.step, metrics);
   }
 
   bool is_last() const { return counters_.step == config_.train.steps; }
@@ -218,7 +254,14 @@ class Trainer {
     const int64_t every = config_.train.eval_every;
     return step == config_.train.steps || (every > 0 && step % every == 0);
   }
-  bool is_leaving() const { return signals_.stop_code() != 0 || moved_; }
+  StepRequests own_requests() const {
+    return {signals_.stop_code(), signals_.save_requested(), moved_};
+  }
+  // What is to be done now: alone, what signals say at this moment; in a group, what all have agreed
+  // upon.
+  StepRequests requests() const { return group_.is_alone() ? own_requests() : requests_; }
+  int stop_code() const { return requests().stop_code; }
+  bool is_leaving() const { return stop_code() != 0 || requests().moved; }
   // In a row of skipped steps the weights may be on their way out: what was saved before is kept,
   // unless there is no step to come.
   bool may_save() const { return counters_.in_a_row == 0 || is_last() || out_of_patience(); }
@@ -227,14 +270,14 @@ class Trainer {
   void finish_step() {
     while (counters_.evaluation_due && !evaluate() && !is_leaving()) save();
     save_due_ = save_due_ || is_last() || out_of_patience() || is_leaving() ||
-                signals_.save_requested() || counters_.step % config_.train.save_every == 0;
+                requests().save || counters_.step % config_.train.save_every == 0;
     if (save_due_ && may_save()) save();
   }
 
   // Whether an evaluation should make room: to leave, or to save what no checkpoint holds yet.
   bool is_wanted() const {
     return is_leaving() ||
-           (signals_.save_requested() && saved_step_ != counters_.step && may_save());
+           (requests().save && saved_step_ != counters_.step && may_save());
   }
 
   // Returns whether the evaluation came to its end. If not, it stays due.
@@ -243,7 +286,11 @@ class Trainer {
     task_.network().eval();
     bool broken_off = is_wanted();
     if (broken_off) return false;
-    const auto evaluation = task_.evaluate([&] { return broken_off = broken_off || is_wanted(); });
+    const auto evaluation = task_.evaluate([&] {
+      requests_ = own_requests();
+      group_.agree(requests_);
+      return broken_off = broken_off || is_wanted();
+    });
     if (broken_off) return false;
     counters_.evaluation_due = false;
     look_for_folder();
@@ -251,7 +298,7 @@ class Trainer {
       if (is_last()) save_best();
       return true;
     }
-    folder_.log(counters_.step, evaluation->metrics);
+    if (folder_ != nullptr) folder_->log(counters_.step, evaluation->metrics);
     std::string shown;
     for (const auto& [name, value] : evaluation->metrics) {
       shown += fmt::format("{}{} {:.4f}", shown.empty() ? "" : ", ", name, value);
@@ -269,7 +316,10 @@ class Trainer {
 
   void save_best() {
     require_finite(named_tensors(task_.network()));
-    save_model(folder_.best_path(), config_.model, task_.network(), task_.metadata());
+    if (folder_ != nullptr) {
+      save_model(folder_->best_path(), config_.model, task_.network(), task_.metadata());
+    }
+    group_.wait_for_first();
   }
 
   bool out_of_patience() const {
@@ -279,9 +329,9 @@ class Trainer {
   // Before anything is written: a folder that was renamed is followed, and the run ends after this
   // step, rather than that another folder is begun under the old name.
   void look_for_folder() {
-    if (folder_.in_place()) return;
-    if (!moved_) opened_as_ = folder_.path();
-    folder_.follow();
+    if (folder_ == nullptr || folder_->in_place()) return;
+    if (!moved_) opened_as_ = folder_->path();
+    folder_->follow();
     moved_ = true;
   }
 
@@ -290,17 +340,19 @@ class Trainer {
         ExitCode::io,
         fmt::format("{}: the run folder was moved to {} while the run was at work; stopped "
                     "at step {}, checkpoint of step {}",
-                    opened_as_, folder_.path(), counters_.step, saved_step_),
-        fmt::format("continue there with -o {}", folder_.path()));
+                    opened_as_, folder_->path(), counters_.step, saved_step_),
+        fmt::format("continue there with -o {}", folder_->path()));
   }
 
   Task& task_;
   const RunConfig& config_;
-  RunFolder& folder_;
-  std::unique_ptr<Optimizer> optimizer_;
+  RunFolder* folder_;
+  DataParallel group_;
+  ShardedOptimizer optimizer_;
   NamedTensors average_;
   Counters counters_;
   StopSignals signals_;
+  StepRequests requests_;  // of all processes, as of the last time they were asked
   std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();
   int64_t logged_step_ = 0;
   double logged_seconds_ = 0;
@@ -313,9 +365,17 @@ class Trainer {
 }  // namespace
 
 int train(Task& task, const RunConfig& config, RunFolder& folder, const RunBegun& begun) {
-  Trainer trainer(task, config, folder);
+  Trainer trainer(task, config, &folder, nullptr);
   trainer.resume();
   if (begun) begun(folder.path());
+  return trainer.run();
+}
+
+int train_in_group(Task& task, const RunConfig& config, RunFolder* folder, ProcessGroup& group,
+                   const RunBegun& begun) {
+  Trainer trainer(task, config, folder, &group);
+  trainer.resume();
+  if (begun && folder != nullptr) begun(folder->path());
   return trainer.run();
 }
 

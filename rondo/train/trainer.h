@@ -20,6 +20,12 @@ namespace rondo {
 using RunBegun = std::function<void(const std::string& run)>;
 int train(Task& task, const RunConfig& config, RunFolder& folder, const RunBegun& begun = {});
 
+// The same as one process of a group, all of which call it; `config` and `task` are those of this
+// process. Only the first has a folder (null in the others) and writes. A signal to any of them
+// stops all. Error{group} if another process is lost.
+int train_in_group(Task& task, const RunConfig& config, RunFolder* folder, ProcessGroup& group,
+                   const RunBegun& begun = {});
+
 // What a run will take, measured by doing a few steps without writing anything.
 struct DryRun {
   double seconds_per_step = 0;

@@ -39,8 +39,10 @@ std::unique_ptr<ParallelCorpus> open_training_pairs(const RunConfig& config,
   return open_pairs(config.pairs.train, config.pairs, tokenizers, cache);
 }
 
-PairBatchOptions batch_options(const RunConfig& config, const PairTokenizers& tokenizers) {
+PairBatchOptions batch_options(const RunConfig& config, const PairTokenizers& tokenizers,
+                               const Shard& shard) {
   PairBatchOptions o;
+  o.shard = shard;
   o.tokens = config.pairs.batch_tokens;
   o.max_rows = config.train.batch;
   o.seed = static_cast<uint64_t>(config.train.seed);
@@ -64,12 +66,14 @@ PairTensors::PairTensors(const PairBatch& batch)
       target(batch_tensor(batch.target, batch.rows, batch.target_length)),
       labels(batch_tensor(batch.labels, batch.rows, batch.target_length)) {}
 
-TranslationTask::TranslationTask(const RunConfig& config, const std::string& cache_folder)
+TranslationTask::TranslationTask(const RunConfig& config, const std::string& cache_folder,
+                                 ProcessGroup* group)
     : config_(config),
+      group_(group),
       tokenizers_(open_pair_tokenizers(config.pairs, translation_config(config))),
       train_(open_training_pairs(config, tokenizers_, cache_folder)),
       valid_(open_pairs(config.pairs.valid, config.pairs, tokenizers_, cache_folder)),
-      batches_(*train_, batch_options(config, tokenizers_)),
+      batches_(*train_, batch_options(config, tokenizers_, shard_of(group))),
       model_(std::make_shared<EncoderDecoder>(translation_config(config))) {
   start_weights(*model_, config.train);
 }
@@ -89,30 +93,38 @@ double TranslationTask::units_per_batch() const {
 std::optional<Task::Evaluation> TranslationTask::evaluate(const StopCheck& stop) {
   if (valid_ == nullptr) return std::nullopt;
   const at::NoGradGuard no_grad;
-  PairBatchOptions o = batch_options(config_, tokenizers_);
+  PairBatchOptions o = batch_options(config_, tokenizers_, {});
   o.shuffle = false;
   o.endless = false;
   PairBatches batches(*valid_, o);
   PairBatch batch;
-  double nats = 0;
-  int64_t tokens = 0;
-  while ((config_.train.eval_tokens == 0 || tokens < config_.train.eval_tokens) &&
-         batches.next(batch)) {
-    if (stop && stop()) break;
+  const Shard shard = shard_of(group_);
+  std::vector<double> sums = {0.0, 0.0};  // nats, tokens
+  int64_t tokens = 0;                     // of all processes
+  int64_t number = 0;
+  // Batches are the same in all processes of a group, which take turns in computing them.
+  for (; (config_.train.eval_tokens == 0 || tokens < config_.train.eval_tokens) &&
+         batches.next(batch);
+       ++number) {
+    if (number % shard.size == 0 && stop && stop()) break;
+    tokens += batch.target_tokens;
+    if (number % shard.size != shard.rank) continue;
     const PairTensors t(batch);
     State state = model_->encode(t.source, Scope());
     const LossSum sum = model_->loss_of_target(t.target, t.labels, state);
-    nats += sum.sum.item<double>();
-    tokens += sum.count;
+    sums[0] += sum.sum.item<double>();
+    sums[1] += static_cast<double>(sum.count);
   }
+  sum_over(group_, sums);
   Evaluation e;
-  e.selection = nats / static_cast<double>(std::max<int64_t>(tokens, 1));
+  e.selection = sums[0] / std::max(sums[1], 1.0);
   e.metrics["valid_loss"] = e.selection;
   e.metrics["valid_perplexity"] = std::exp(e.selection);
   return e;
 }
 
-void TranslationTask::restore(const std::string& position, const NamedTensors& /*carried*/) {
+void TranslationTask::restore(const std::string& position, const NamedTensors& /*carried*/,
+                              bool /*other_rows*/) {
   batches_.seek(position);
 }
 

@@ -19,7 +19,9 @@ class TranslationTask : public Task {
  public:
   // Opens data and builds the model, its weights drawn from the seed. `cache_folder`: for tokenized
   // pairs. Error{bad_input} if tokenizers and model do not fit or no training data is named.
-  TranslationTask(const RunConfig& config, const std::string& cache_folder);
+  // With a `group`, its processes take turns in the batches.
+  TranslationTask(const RunConfig& config, const std::string& cache_folder,
+                  ProcessGroup* group = nullptr);
 
   Network& network() override { return *model_; }
   LossSum next_loss() override;
@@ -33,13 +35,15 @@ class TranslationTask : public Task {
   std::string data_checksum() const override { return train_->fingerprint(); }
   std::string position() const override { return batches_.position(); }
   NamedTensors carried() const override { return {}; }
-  void restore(const std::string& position, const NamedTensors& carried) override;
+  void restore(const std::string& position, const NamedTensors& carried,
+               bool other_rows) override;
 
   const ParallelCorpus& pairs() const { return *train_; }
   int64_t last_rows() const { return batch_.rows; }  // pairs of the last batch
 
  private:
   RunConfig config_;
+  ProcessGroup* group_;
   PairTokenizers tokenizers_;
   std::unique_ptr<ParallelCorpus> train_;
   std::unique_ptr<ParallelCorpus> valid_;

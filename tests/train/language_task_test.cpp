@@ -76,7 +76,7 @@ TEST_P(CarriedState, CanBeRestoredAtAnyBatch) {
   for (int64_t n = 0; n < 9; ++n) {
     LanguageTask other(config_, fixture_.cache());
     other.network().train();
-    other.restore(task.position(), task.carried());
+    other.restore(task.position(), task.carried(), /*other_rows=*/false);
     const LossSum want = task.next_loss();
     const LossSum got = other.next_loss();
     expect_identical(got.sum.detach(), want.sum.detach());

@@ -198,7 +198,8 @@ class ScriptedTask : public Task {
   }
   std::string position() const override { return std::to_string(calls_); }
   NamedTensors carried() const override { return {}; }
-  void restore(const std::string& position, const NamedTensors& /*carried*/) override {
+  void restore(const std::string& position, const NamedTensors& /*carried*/,
+               bool /*other_rows*/) override {
     calls_ = std::stoll(position);
   }
 

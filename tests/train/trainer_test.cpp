@@ -177,7 +177,7 @@ TEST(NonFiniteLoss, DoesNotStayInTheCarriedState) {
   expect_identical(task.carried().at("level.1.state"), good.at("level.1.state"));
   NamedTensors spoilt = good;
   spoilt["level.1.state"] = at::full_like(spoilt["level.1.state"], NAN);
-  task.restore(task.position(), spoilt);
+  task.restore(task.position(), spoilt, /*other_rows=*/false);
   EXPECT_FALSE(std::isfinite(task.next_loss().sum.item<double>()));
   task.forget_last();
   EXPECT_TRUE(std::isfinite(task.next_loss().sum.item<double>()));

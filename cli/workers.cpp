@@ -1,0 +1,161 @@
+// Starting and watching the processes of a group on this machine.
+#include "cli/workers.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include "rondo/base/child_process.h"
+#include "rondo/base/error.h"
+#include "rondo/base/log.h"
+
+namespace rondo::cli {
+namespace {
+
+constexpr const char* kGroupFile = "RONDO_GROUP_FILE";  // as rondo/train/group_place.h has it
+constexpr double kGraceSeconds = 10;  // beyond the time-out, for those whose group is lost
+
+// Signals received and not passed on yet, one bit each.
+std::atomic<uint64_t> received{0};
+extern "C" void on_worker_signal(int signal) { received |= uint64_t{1} << signal; }
+
+// Handles the signals that are meant for the workers while it lives.
+class PassedSignals {
+ public:
+  PassedSignals() {
+    for (const int signal : kSignals) {
+      struct sigaction action = {};
+      action.sa_handler = on_worker_signal;
+      struct sigaction before = {};
+      sigaction(signal, nullptr, &before);
+      if (before.sa_handler != SIG_IGN) sigaction(signal, &action, nullptr);
+    }
+    sigset_t save = {};
+    sigemptyset(&save);
+    sigaddset(&save, SIGUSR1);
+    pthread_sigmask(SIG_UNBLOCK, &save, nullptr);
+  }
+  ~PassedSignals() {
+    for (const int signal : kSignals) std::signal(signal, SIG_DFL);
+  }
+  PassedSignals(const PassedSignals&) = delete;
+  PassedSignals& operator=(const PassedSignals&) = delete;
+
+  static void pass_to(const ChildProcess& worker) {
+    const uint64_t now = received.exchange(0);
+    for (const int signal : kSignals) {
+      if ((now >> signal & 1U) != 0) worker.send(signal);
+    }
+  }
+
+ private:
+  static constexpr int kSignals[] = {SIGINT, SIGTERM, SIGHUP, SIGUSR1};
+};
+
+class TemporaryFolder {
+ public:
+  TemporaryFolder() {
+    path_ = (std::filesystem::temp_directory_path() / "rondo-group-XXXXXX").string();
+    if (mkdtemp(path_.data()) == nullptr) {
+      throw Error(ExitCode::io, fmt::format("{}: cannot make the folder", path_), "set TMPDIR");
+    }
+  }
+  ~TemporaryFolder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+std::vector<std::string> own_arguments() {
+  std::ifstream in("/proc/self/cmdline");
+  std::vector<std::string> words;
+  for (std::string word; std::getline(in, word, '\0');) words.push_back(word);
+  words.front() = own_program();
+  return words;
+}
+
+// 129, 130 and 143 say that a run was stopped by a signal and has saved.
+bool is_killed(int code) { return code > 128 && code != 129 && code != 130 && code != 143; }
+
+// Of those that failed: one that knows why before one that lost its group.
+int code_of_all(const std::vector<std::optional<int>>& codes) {
+  int result = 0;
+  for (size_t rank = 0; rank < codes.size(); ++rank) {
+    const int code = is_killed(*codes[rank]) ? static_cast<int>(ExitCode::group) : *codes[rank];
+    if (is_killed(*codes[rank])) {
+      log_error("rank {} was killed by signal {}", rank, *codes[rank] - 128);
+    }
+    if (code != 0 && (result == 0 || result == static_cast<int>(ExitCode::group))) result = code;
+  }
+  return result;
+}
+
+int watch(std::vector<ChildProcess>& workers, double timeout) {
+  std::vector<std::optional<int>> codes(workers.size());
+  std::optional<std::chrono::steady_clock::time_point> failed;
+  for (size_t running = workers.size(); running > 0;) {
+    PassedSignals::pass_to(workers.front());
+    running = 0;
+    for (size_t rank = 0; rank < workers.size(); ++rank) {
+      codes[rank] = workers[rank].poll();
+      running += codes[rank].has_value() ? 0 : 1;
+      if (codes[rank].value_or(0) != 0 && !failed) failed = std::chrono::steady_clock::now();
+    }
+    const auto now = std::chrono::steady_clock::now();
+    if (failed && std::chrono::duration<double>(now - *failed).count() > timeout + kGraceSeconds) {
+      for (const ChildProcess& worker : workers) worker.send(SIGKILL);
+    }
+    if (running > 0) std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+  return code_of_all(codes);
+}
+
+}  // namespace
+
+bool starts_workers(const TrainOptions& options) {
+  if (options.workers < 2 || std::getenv(kGroupFile) != nullptr) return false;
+  if (options.dry_run) {
+    throw Error(ExitCode::usage, "train: --dry-run measures one process",
+                "leave out --workers");
+  }
+  for (const char* name : {"RANK", "OMPI_COMM_WORLD_RANK"}) {
+    if (std::getenv(name) == nullptr) continue;
+    throw Error(ExitCode::usage,
+                fmt::format("train: --workers, but a launcher has started this process as one of "
+                            "several ({} is set)",
+                            name),
+                "leave out --workers");
+  }
+  return true;
+}
+
+int run_workers(const TrainOptions& options) {
+  const TemporaryFolder folder;
+  const PassedSignals signals;
+  const std::vector<std::string> arguments = own_arguments();
+  std::vector<ChildProcess> workers;
+  for (int64_t rank = 0; rank < options.workers; ++rank) {
+    ChildOptions child;
+    child.arguments = arguments;
+    child.environment = {fmt::format("{}={}/meeting", kGroupFile, folder.path()),
+                         fmt::format("RANK={}", rank), fmt::format("WORLD_SIZE={}", options.workers),
+                         fmt::format("LOCAL_WORLD_SIZE={}", options.workers)};
+    workers.emplace_back(child);
+  }
+  return watch(workers, options.group_timeout);
+}
+
+}  // namespace rondo::cli

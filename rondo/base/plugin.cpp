@@ -1,0 +1,37 @@
+// Loading plugins.
+#include "rondo/base/plugin.h"
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+
+#include "rondo/base/error.h"
+#include "rondo/base/own_files.h"
+
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define RONDO_SANITIZER_RUNTIME 1
+#endif
+#endif
+
+namespace rondo {
+namespace {
+
+// The sanitizer's runtime refuses RTLD_DEEPBIND; without libtorch in the process it is not needed.
+#if defined(RONDO_SANITIZER_RUNTIME)
+constexpr int kPrivately = RTLD_NOW | RTLD_LOCAL;
+#else
+constexpr int kPrivately = RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND;
+#endif
+
+}  // namespace
+
+void* plugin_function(const std::string& file, const char* symbol, const std::string& what) {
+  const std::string path = module_path(file);
+  void* plugin = dlopen(path.c_str(), kPrivately);
+  void* function = plugin == nullptr ? nullptr : dlsym(plugin, symbol);
+  if (function != nullptr) return function;
+  throw Error(ExitCode::failure, fmt::format("cannot load {}: {}", what, dlerror()),
+              fmt::format("build it with ./demo, and keep {} beside librondo_base.so", file));
+}
+
+}  // namespace rondo

@@ -1,0 +1,21 @@
+// SHA-256 (FIPS 180-4) and HMAC (RFC 2104) over it: how the processes of a group prove to each
+// other that they know the same secret.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace rondo {
+
+using Sha256 = std::array<uint8_t, 32>;
+
+Sha256 sha256(std::string_view data);
+// As 64 hexadecimal digits.
+std::string hmac_sha256(std::string_view key, std::string_view data);
+
+// Whether two texts are equal, in a time that does not say where they differ.
+bool equal_in_constant_time(std::string_view a, std::string_view b);
+
+}  // namespace rondo

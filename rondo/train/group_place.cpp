@@ -1,0 +1,163 @@
+// Reading the environments of launchers.
+#include "rondo/train/group_place.h"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <cstring>
+
+#include "rondo/base/error.h"
+#include "rondo/base/files.h"
+#include "rondo/base/text.h"
+
+namespace rondo {
+namespace {
+
+constexpr int64_t kMostProcesses = 1 << 16;
+constexpr int64_t kMaxSecretBytes = 4096;
+constexpr size_t kLeastSecretBytes = 16;
+
+[[noreturn]] void refuse(const std::string& message, const std::string& advice) {
+  throw Error(ExitCode::usage, message, advice);
+}
+
+// A whole number in the environment.
+int64_t number_of(const Environment& environment, const char* name, int64_t low, int64_t high) {
+  const std::string text = environment(name).value_or("");
+  char* end = nullptr;
+  errno = 0;
+  const long long value = std::strtoll(text.c_str(), &end, 10);
+  if (errno != 0 || text.empty() || *end != '\0' || value < low || value > high) {
+    refuse(fmt::format("the environment's {}: expected a whole number between {} and {}, got '{}'",
+                       name, low, high, printable(text)),
+           "launchers set it (torchrun, srun, mpirun); unset it to train with one process");
+  }
+  return value;
+}
+
+// How a launcher calls rank, number of processes, and those of one machine.
+struct Launcher {
+  const char* name;
+  const char* rank;
+  const char* size;
+  const char* local_size;
+};
+constexpr Launcher kLaunchers[] = {
+    {"torchrun", "RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE"},
+    {"Open MPI", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE"},
+    // Not SLURM_NTASKS, which a batch script has too that starts no step.
+    {"Slurm", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_STEP_TASKS_PER_NODE"}};
+
+const Launcher* launcher_of(const Environment& environment) {
+  for (const Launcher& launcher : kLaunchers) {
+    if (environment(launcher.rank) && environment(launcher.size)) return &launcher;
+  }
+  return nullptr;
+}
+
+// Slurm's is a list ("4(x2),3"), of which the first is enough to share out cores.
+int64_t local_size_of(const Environment& environment, const Launcher& launcher, int64_t size) {
+  const std::string text = environment(launcher.local_size).value_or("");
+  if (text.empty()) return size;
+  const int64_t found = std::atoll(text.c_str());
+  return found >= 1 && found <= size ? found : size;
+}
+
+std::string read_secret(const std::string& path) {
+  struct stat found = {};
+  if (stat(path.c_str(), &found) == 0 && (found.st_mode & (S_IRWXG | S_IRWXO)) != 0) {
+    throw Error(ExitCode::bad_input,
+                fmt::format("{}: a secret that others than its owner may read", path),
+                fmt::format("chmod 600 {}", path));
+  }
+  const std::string text = read_text_file(path, kMaxSecretBytes);
+  const std::string secret = text.substr(0, text.find_last_not_of(" \t\r\n") + 1);
+  if (secret.size() < kLeastSecretBytes) {
+    throw Error(ExitCode::bad_input,
+                fmt::format("{}: expected a secret of at least {} characters, got {}", path,
+                            kLeastSecretBytes, secret.size()),
+                "make one with: head -c 32 /dev/urandom | base64");
+  }
+  return secret;
+}
+
+// Where MASTER_ADDR and MASTER_PORT lead, or Slurm's list of machines.
+void find_master(const Environment& environment, const Launcher& launcher, GroupPlace& place) {
+  if (environment("MASTER_ADDR") && environment("MASTER_PORT")) {
+    place.address = *environment("MASTER_ADDR");
+    place.port = number_of(environment, "MASTER_PORT", 1, 65535);
+    // torchrun itself listens at that port.
+    if (environment("TORCHELASTIC_RUN_ID")) place.port = place.port < 65535 ? place.port + 1 : 1024;
+    return;
+  }
+  const std::string name = launcher.name;
+  if (name == "Slurm" && environment("SLURM_STEP_NODELIST")) {
+    place.address = first_slurm_node(*environment("SLURM_STEP_NODELIST"));
+    const int64_t job = environment("SLURM_JOB_ID") ? std::atoll(environment("SLURM_JOB_ID")->c_str()) : 0;
+    const int64_t step = environment("SLURM_STEP_ID") ? std::atoll(environment("SLURM_STEP_ID")->c_str()) : 0;
+    place.port = 20000 + (job * 16 + step % 16) % 20000;
+    return;
+  }
+  if (name == "Open MPI" && place.local_size == place.shard.size && environment("PMIX_NAMESPACE")) {
+    place.address = "127.0.0.1";
+    std::string job = *environment("PMIX_NAMESPACE");
+    for (char& c : job) c = std::isalnum(static_cast<unsigned char>(c)) != 0 ? c : '-';
+    place.file = fmt::format("{}/rondo-{}-{}", environment("TMPDIR").value_or("/tmp"), getuid(), job);
+    return;
+  }
+  refuse(fmt::format("rank {} of {} by {}'s environment, but nothing says where to meet",
+                     place.shard.rank, place.shard.size, launcher.name),
+         "set MASTER_ADDR and MASTER_PORT, or give --group-file FILE in a folder that all share");
+}
+
+}  // namespace
+
+Environment process_environment() {
+  return [](const char* name) -> std::optional<std::string> {
+    const char* value = std::getenv(name);
+    if (value == nullptr || *value == '\0') return std::nullopt;
+    return value;
+  };
+}
+
+std::string first_slurm_node(const std::string& list) {
+  const size_t bracket = list.find('[');
+  const size_t comma = list.find(',');
+  if (bracket == std::string::npos || comma < bracket) return list.substr(0, comma);
+  const size_t end = list.find_first_of("-,]", bracket);
+  return list.substr(0, bracket) + list.substr(bracket + 1, end - bracket - 1);
+}
+
+std::optional<GroupPlace> find_group(const GroupOptions& options, const Environment& environment) {
+  const Launcher* launcher = launcher_of(environment);
+  if (launcher == nullptr) {
+    if (options.file.empty()) return std::nullopt;
+    refuse("--group-file: the environment does not say which process of the group this is",
+           "set RANK and WORLD_SIZE, or give --workers N instead");
+  }
+  GroupPlace place;
+  place.launcher = launcher->name;
+  place.shard.size = number_of(environment, launcher->size, 1, kMostProcesses);
+  place.shard.rank = number_of(environment, launcher->rank, 0, kMostProcesses);
+  if (place.shard.rank >= place.shard.size) {
+    refuse(fmt::format("the environment's {}: expected a rank below {} ({}), got {}",
+                       launcher->rank, place.shard.size, launcher->size, place.shard.rank),
+           "ranks count from 0");
+  }
+  if (place.shard.size == 1) return std::nullopt;
+  place.timeout = options.timeout;
+  place.local_size = local_size_of(environment, *launcher, place.shard.size);
+  if (!options.secret_file.empty()) place.secret = read_secret(options.secret_file);
+  const std::string file = options.file.empty() ? environment(kGroupFileVariable).value_or("") : options.file;
+  if (file.empty()) {
+    find_master(environment, *launcher, place);
+  } else {
+    place.file = file;
+    place.address = options.address.empty() ? "127.0.0.1" : options.address;
+  }
+  return place;
+}
+
+}  // namespace rondo

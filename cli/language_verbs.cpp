@@ -25,7 +25,8 @@ void add_train(CLI::App& app, int& exit_code) {
         const Experiment experiment =
             find_experiment({options->config, options->mini, options->data, options->set});
         if (options->show_config) return fmt::print("{}", explain_experiment(experiment));
-        exit_code = starts_workers(*options) ? run_workers(*options) : run_engine("train", *options);
+        exit_code =
+            starts_workers(*options) ? run_workers(*options) : run_engine("train", *options);
       });
 }
 

@@ -128,8 +128,7 @@ int watch(std::vector<ChildProcess>& workers, double timeout) {
 bool starts_workers(const TrainOptions& options) {
   if (options.workers < 2 || std::getenv(kGroupFile) != nullptr) return false;
   if (options.dry_run) {
-    throw Error(ExitCode::usage, "train: --dry-run measures one process",
-                "leave out --workers");
+    throw Error(ExitCode::usage, "train: --dry-run measures one process", "leave out --workers");
   }
   for (const char* name : {"RANK", "OMPI_COMM_WORLD_RANK"}) {
     if (std::getenv(name) == nullptr) continue;
@@ -151,7 +150,8 @@ int run_workers(const TrainOptions& options) {
     ChildOptions child;
     child.arguments = arguments;
     child.environment = {fmt::format("{}={}/meeting", kGroupFile, folder.path()),
-                         fmt::format("RANK={}", rank), fmt::format("WORLD_SIZE={}", options.workers),
+                         fmt::format("RANK={}", rank),
+                         fmt::format("WORLD_SIZE={}", options.workers),
                          fmt::format("LOCAL_WORLD_SIZE={}", options.workers)};
     workers.emplace_back(child);
   }

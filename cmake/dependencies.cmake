@@ -17,7 +17,12 @@ if(RONDO_ENGINE)
   find_package(CLI11 REQUIRED)
   find_library(RONDO_GLOO gloo PATHS /usr/lib REQUIRED)
   find_path(RONDO_GLOO_INCLUDE gloo/allreduce.h REQUIRED)
-  find_package(Torch REQUIRED)
+  # RONDO_TORCH=/path, in the environment or with -D: a libtorch beside Debian's, such as tools/torch2.sh makes.
+  set(RONDO_TORCH "$ENV{RONDO_TORCH}" CACHE PATH "Folder of another libtorch")
+  find_package(Torch REQUIRED HINTS ${RONDO_TORCH})
+  if(Torch_VERSION VERSION_GREATER_EQUAL 2)
+    set(CMAKE_CXX_STANDARD 20)  # its headers need it
+  endif()
 
   # What our kernels use: vector instructions for several CPUs at once, threads, oneDNN's gemm.
   add_library(rondo_vectors INTERFACE)

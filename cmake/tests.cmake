@@ -5,6 +5,7 @@
 #   faults_preload tests/faults/preload.cpp                       no torch, preloaded by some of cli_tests
 #   other_engine   tests/cli/other_engine.cpp                     no torch, an engine that the program must refuse
 #   faults_short   tests/faults/run                               Python: kills, mutated files and full disks, in short
+#   group_short    tests/group/run                                Python: training by several processes, some of them killed
 #   engine_tests   tests/<other folder>/*_test.cpp                torch, tests/support/*.cpp compiled in; as shards,
 #                                                                 for starting a process with torch costs half a second
 #   thread_tests   RONDO_THREAD_TESTS                             torch; in the preset tsan only
@@ -111,6 +112,8 @@ function(rondo_add_cli_tests)
     if(RONDO_PYTHON)
       add_test(NAME faults_short COMMAND ${RONDO_PYTHON} ${PROJECT_SOURCE_DIR}/tests/faults/run --binary $<TARGET_FILE:rondo>)
       set_tests_properties(faults_short PROPERTIES TIMEOUT 600 LABELS slow ENVIRONMENT "${RONDO_TEST_ENVIRONMENT}")
+      add_test(NAME group_short COMMAND ${RONDO_PYTHON} ${PROJECT_SOURCE_DIR}/tests/group/run --binary $<TARGET_FILE:rondo>)
+      set_tests_properties(group_short PROPERTIES TIMEOUT 1200 LABELS slow)
       if(NOT RONDO_SANITIZE)  # a consumer is compiled without
         add_test(NAME package COMMAND ${RONDO_PYTHON} ${PROJECT_SOURCE_DIR}/tests/package/run --build ${PROJECT_BINARY_DIR})
         set_tests_properties(package PROPERTIES TIMEOUT 600 LABELS package ENVIRONMENT "${RONDO_TEST_ENVIRONMENT}")

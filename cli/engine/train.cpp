@@ -129,9 +129,9 @@ int train_alone(const TrainOptions& options, const RunConfig& config) {
   }
   check_tensors(*task);
   RunFolder folder(run_path(options), config);
-  const int exit_code = train(*task, share_of_batch(config, 1), folder, [&](const std::string& run) {
-    write_run_record(run, config, *task);
-  });
+  const int exit_code =
+      train(*task, share_of_batch(config, 1), folder,
+            [&](const std::string& run) { write_run_record(run, config, *task); });
   if (exit_code == 0) fmt::print("{}\n", folder.path());
   return exit_code;
 }
@@ -153,8 +153,9 @@ std::unique_ptr<Task> make_task_in_turn(const TrainOptions& options, const RunCo
 }
 
 int train_one_of(const TrainOptions& options, const RunConfig& config, ProcessGroup& group) {
-  group.require_same("build", fmt::format("rondo = {}\ncommit = {}\nlibtorch = {}\nkernels = {}\n",
-                                          kVersion, build_commit(), TORCH_VERSION, options.kernels));
+  group.require_same("build",
+                     fmt::format("rondo = {}\ncommit = {}\nlibtorch = {}\nkernels = {}\n", kVersion,
+                                 build_commit(), TORCH_VERSION, options.kernels));
   group.require_same("recipe", dump_run_config(config));
   const auto task = make_task_in_turn(options, config, group);
   check_tensors(*task);

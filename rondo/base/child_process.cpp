@@ -65,7 +65,8 @@ ChildProcess::ChildProcess(const ChildOptions& options) {
   std::vector<char*> arguments = pointers(options.arguments);
   arguments.push_back(nullptr);
   std::vector<char*> environment = pointers(options.environment);  // the first of a name counts
-  for (char** variable = environ; *variable != nullptr; ++variable) environment.push_back(*variable);
+  for (char** variable = environ; *variable != nullptr; ++variable)
+    environment.push_back(*variable);
   environment.push_back(nullptr);
   const pid_t parent = getpid();
   pid_ = fork();

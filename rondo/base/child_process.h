@@ -12,8 +12,8 @@ namespace rondo {
 struct ChildOptions {
   std::vector<std::string> arguments;  // the program first, as a path
   std::string output;                  // file for standard output; "" = the log
-  std::string log;                     // file that standard error is appended to; "" = both are ours
-  int niceness = 0;                    // added to ours
+  std::string log;   // file that standard error is appended to; "" = both are ours
+  int niceness = 0;  // added to ours
   std::vector<std::string> environment = {};  // "NAME=VALUE", before ours
 };
 

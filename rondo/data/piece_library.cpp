@@ -7,8 +7,8 @@ namespace rondo {
 
 const PieceLibrary& piece_library() {
   using Library = const PieceLibrary* (*)();
-  static const PieceLibrary& library = *reinterpret_cast<Library>(plugin_function(
-      "librondo_sentencepiece.so", "rondo_piece_library", "SentencePiece"))();
+  static const PieceLibrary& library = *reinterpret_cast<Library>(
+      plugin_function("librondo_sentencepiece.so", "rondo_piece_library", "SentencePiece"))();
   return library;
 }
 

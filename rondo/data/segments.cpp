@@ -23,9 +23,12 @@ constexpr const char* kPositionFormat = "rondo segments 1";
 // What a position must agree with.
 nlohmann::json segments_read(const Documents& documents, const SegmentOptions& options) {
   return {
-      {"format", kPositionFormat},  {"documents", documents.checksum()},
-      {"rows", options.rows * options.shard.size}, {"length", options.length},
-      {"seed", options.seed},       {"shuffle", options.shuffle},
+      {"format", kPositionFormat},
+      {"documents", documents.checksum()},
+      {"rows", options.rows * options.shard.size},
+      {"length", options.length},
+      {"seed", options.seed},
+      {"shuffle", options.shuffle},
       {"endless", options.endless},
   };
 }
@@ -37,9 +40,9 @@ SegmentReader::SegmentReader(const Documents& documents, const SegmentOptions& o
   require(options.rows >= 1 && options.length >= 1,
           "segments: expected at least 1 row of 1 token, got {} of {}", options.rows,
           options.length);
-  require(options.shard.size >= 1 && options.shard.rank >= 0 &&
-              options.shard.rank < options.shard.size,
-          "segments: expected a rank below {}, got {}", options.shard.size, options.shard.rank);
+  require(
+      options.shard.size >= 1 && options.shard.rank >= 0 && options.shard.rank < options.shard.size,
+      "segments: expected a rank below {}, got {}", options.shard.size, options.shard.rank);
   require_memory(saturating_product(options.rows, options.length, 2 * sizeof(int64_t)),
                  fmt::format("a batch of {} rows of {} tokens", with_commas(options.rows),
                              with_commas(options.length)),

@@ -76,8 +76,8 @@ class SegmentReader {
   const Documents& documents_;
   SegmentOptions options_;
   int64_t epoch_ = 0;
-  int64_t cursor_ = 0;          // documents of the epoch taken so far
-  std::vector<int64_t> order_;  // of the epoch
+  int64_t cursor_ = 0;            // documents of the epoch taken so far
+  std::vector<int64_t> order_;    // of the epoch
   std::vector<Row> rows_;         // of all shards
   std::vector<int64_t> scratch_;  // [length + 1]
 };

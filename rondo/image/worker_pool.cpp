@@ -118,7 +118,8 @@ const std::vector<int64_t>& ImageLoader::WorkerPool::order_of(int64_t epoch) {
 // taken or there is no next one. With the lock held.
 bool ImageLoader::WorkerPool::plan_batch() {
   const int64_t count = images_.count();
-  if (planned_ - taken_ >= options_.ahead || (!options_.training && number_of(planned_) >= batches())) {
+  if (planned_ - taken_ >= options_.ahead ||
+      (!options_.training && number_of(planned_) >= batches())) {
     return false;
   }
   Slot& slot = slots_[static_cast<size_t>(planned_ % options_.ahead)];

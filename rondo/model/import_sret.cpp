@@ -25,10 +25,11 @@ Source block_source(const NameParts& p, size_t at, const std::string& block) {
   }
   if (p[at] == "residual") {
     // Odd coefficients scale the identity, even ones the branch; attention first.
-    const char* format = "{}.coefficient{}.bias";
-    return leaf == "identity"
-               ? Source{{fmt::format(format, block, 1), fmt::format(format, block, 3)}}
-               : Source{{fmt::format(format, block, 2), fmt::format(format, block, 4)}};
+    const auto coefficient = [&](int number) {
+      return fmt::format("{}.coefficient{}.bias", block, number);
+    };
+    return leaf == "identity" ? Source{{coefficient(1), coefficient(3)}}
+                              : Source{{coefficient(2), coefficient(4)}};
   }
   return {};
 }

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <pthread.h>
 #include <sys/mman.h>
+#include <torch/version.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -334,7 +335,11 @@ void release_tensor(void* data) {
 
 class TensorAllocator : public c10::Allocator {
  public:
+#if TORCH_VERSION_MAJOR >= 2
+  c10::DataPtr allocate(size_t bytes) override {
+#else
   c10::DataPtr allocate(size_t bytes) const override {
+#endif
     const c10::Device cpu(c10::DeviceType::CPU);
     if (bytes == 0) return {nullptr, nullptr, &release_tensor, cpu};
     void* data = tensor_memory->allocate(bytes);
@@ -342,6 +347,11 @@ class TensorAllocator : public c10::Allocator {
     return {data, data, &release_tensor, cpu};
   }
   c10::DeleterFnPtr raw_deleter() const override { return &release_tensor; }
+#if TORCH_VERSION_MAJOR >= 2
+  void copy_data(void* to, const void* from, size_t bytes) const override {
+    default_copy_data(to, from, bytes);
+  }
+#endif
 
  private:
   [[noreturn]] static void refuse(size_t bytes) {

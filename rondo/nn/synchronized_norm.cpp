@@ -41,13 +41,13 @@ class SynchronizedNormFunction : public torch::autograd::Function<SynchronizedNo
     std::vector<at::Tensor> sums = {at::full({1}, rows, at::kDouble), channel_sum(x)};
     sum_together(sum, sums);
     const double count = sums[0].item<double>();
-    const at::Tensor mean = sums[1] / count;                                   // [C]
-    const at::Tensor centered = x - per_channel(mean, x);                      // [B, C, H, W]
+    const at::Tensor mean = sums[1] / count;               // [C]
+    const at::Tensor centered = x - per_channel(mean, x);  // [B, C, H, W]
     std::vector<at::Tensor> squares = {channel_sum(centered.square())};
     sum_together(sum, squares);
-    const at::Tensor variance = squares[0] / count;                            // [C]
-    const at::Tensor scale = (variance + epsilon).rsqrt();                     // [C]
-    const at::Tensor normalized = centered * per_channel(scale, x);            // [B, C, H, W]
+    const at::Tensor variance = squares[0] / count;                  // [C]
+    const at::Tensor scale = (variance + epsilon).rsqrt();           // [C]
+    const at::Tensor normalized = centered * per_channel(scale, x);  // [B, C, H, W]
     const double unbiased = count / std::max(1.0, count - 1.0);
     at::Tensor running_mean = running.mean;
     at::Tensor running_variance = running.variance;
@@ -69,8 +69,8 @@ class SynchronizedNormFunction : public torch::autograd::Function<SynchronizedNo
     const at::Tensor d_weight = sums[1].to(weight.scalar_type());
     // Synchronized as long as the forward pass was: both lie within one step.
     sum_together(*current_sum, sums);
-    const at::Tensor inner = dy - per_channel(sums[0] / count, dy) -
-                             normalized * per_channel(sums[1] / count, dy);
+    const at::Tensor inner =
+        dy - per_channel(sums[0] / count, dy) - normalized * per_channel(sums[1] / count, dy);
     const at::Tensor dx = inner * per_channel(scale * weight.to(at::kDouble), dy);
     return {dx, d_weight, d_bias, at::Tensor(), at::Tensor(), at::Tensor()};
   }

@@ -122,9 +122,8 @@ StepLoss DataParallel::unpack(StepRequests& requests) {
       flat_.data_ptr<float>() + reports_ - static_cast<int64_t>(parameters_.size());
   for (size_t i = 0; i < parameters_.size(); ++i) {
     auto& [tensor, begin] = parameters_[i];
-    tensor.mutable_grad() = there[i] > 0.0F
-                                ? flat_.narrow(0, begin, tensor.numel()).view(tensor.sizes())
-                                : Tensor();
+    tensor.mutable_grad() =
+        there[i] > 0.0F ? flat_.narrow(0, begin, tensor.numel()).view(tensor.sizes()) : Tensor();
   }
   for (auto& [tensor, begin] : buffers_) {
     tensor.copy_(flat_.narrow(0, begin, tensor.numel()).view(tensor.sizes()));

@@ -58,7 +58,7 @@ class DataParallel {
   ProcessGroup* group_;
   Network& network_;
   std::optional<nn::SynchronizedNorms> norms_;  // with train.sync_batch_norm
-  bool narrow_;  // gradients travel as bf16
+  bool narrow_;                                 // gradients travel as bf16
   std::vector<Place> parameters_;
   std::vector<Place> buffers_;
   int64_t gradient_count_ = 0;  // numbers of all gradients

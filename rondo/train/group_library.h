@@ -32,8 +32,8 @@ class Collectives {
 struct CollectivesOptions {
   int64_t rank = 0;
   int64_t size = 1;
-  std::string address;   // of this process, to listen at: a number, not a name
-  int64_t timeout = 0;   // of connecting
+  std::string address;  // of this process, to listen at: a number, not a name
+  int64_t timeout = 0;  // of connecting
   // All processes give a text, and get those of all, by rank.
   std::function<std::vector<std::string>(const std::string&)> exchange;
 };

@@ -95,8 +95,10 @@ void find_master(const Environment& environment, const Launcher& launcher, Group
   const std::string name = launcher.name;
   if (name == "Slurm" && environment("SLURM_STEP_NODELIST")) {
     place.address = first_slurm_node(*environment("SLURM_STEP_NODELIST"));
-    const int64_t job = environment("SLURM_JOB_ID") ? std::atoll(environment("SLURM_JOB_ID")->c_str()) : 0;
-    const int64_t step = environment("SLURM_STEP_ID") ? std::atoll(environment("SLURM_STEP_ID")->c_str()) : 0;
+    const int64_t job =
+        environment("SLURM_JOB_ID") ? std::atoll(environment("SLURM_JOB_ID")->c_str()) : 0;
+    const int64_t step =
+        environment("SLURM_STEP_ID") ? std::atoll(environment("SLURM_STEP_ID")->c_str()) : 0;
     place.port = 20000 + (job * 16 + step % 16) % 20000;
     return;
   }
@@ -104,7 +106,8 @@ void find_master(const Environment& environment, const Launcher& launcher, Group
     place.address = "127.0.0.1";
     std::string job = *environment("PMIX_NAMESPACE");
     for (char& c : job) c = std::isalnum(static_cast<unsigned char>(c)) != 0 ? c : '-';
-    place.file = fmt::format("{}/rondo-{}-{}", environment("TMPDIR").value_or("/tmp"), getuid(), job);
+    place.file =
+        fmt::format("{}/rondo-{}-{}", environment("TMPDIR").value_or("/tmp"), getuid(), job);
     return;
   }
   refuse(fmt::format("rank {} of {} by {}'s environment, but nothing says where to meet",
@@ -150,7 +153,8 @@ std::optional<GroupPlace> find_group(const GroupOptions& options, const Environm
   place.timeout = options.timeout;
   place.local_size = local_size_of(environment, *launcher, place.shard.size);
   if (!options.secret_file.empty()) place.secret = read_secret(options.secret_file);
-  const std::string file = options.file.empty() ? environment(kGroupFileVariable).value_or("") : options.file;
+  const std::string file =
+      options.file.empty() ? environment(kGroupFileVariable).value_or("") : options.file;
   if (file.empty()) {
     find_master(environment, *launcher, place);
   } else {

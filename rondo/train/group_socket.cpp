@@ -117,8 +117,8 @@ GroupSocket GroupSocket::connect_to(const std::string& host, int64_t port, Deadl
   const AddressList addresses(host, port);
   int error = 0;
   for (const addrinfo* a = addresses.first; a != nullptr; a = a->ai_next) {
-    GroupSocket s(socket(a->ai_family, a->ai_socktype | SOCK_CLOEXEC | SOCK_NONBLOCK,
-                         a->ai_protocol));
+    GroupSocket s(
+        socket(a->ai_family, a->ai_socktype | SOCK_CLOEXEC | SOCK_NONBLOCK, a->ai_protocol));
     if (!s.is_open()) fail("socket", errno);
     error = connect(s.descriptor_, a->ai_addr, a->ai_addrlen) == 0 ? 0 : errno;
     if (error == EINPROGRESS) {

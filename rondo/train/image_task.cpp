@@ -150,9 +150,8 @@ std::optional<Task::Evaluation> ImageTask::evaluate(const StopCheck& stop) {
   o.stop = stop;
   o.shard = shard_of(group_);
   ImageScore score = score_images(*network_, *valid_, config_.augment, o);
-  std::vector<double> sums = {
-      static_cast<double>(score.images), static_cast<double>(score.first),
-      static_cast<double>(score.among_five), score.nats};
+  std::vector<double> sums = {static_cast<double>(score.images), static_cast<double>(score.first),
+                              static_cast<double>(score.among_five), score.nats};
   sum_over(group_, sums);
   score.images = static_cast<int64_t>(sums[0]);
   score.first = static_cast<int64_t>(sums[1]);

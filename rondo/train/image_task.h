@@ -36,8 +36,7 @@ class ImageTask : public Task {
   std::string data_checksum() const override { return train_->checksum(); }
   std::string position() const override { return loader_->position(); }
   NamedTensors carried() const override { return {}; }
-  void restore(const std::string& position, const NamedTensors& carried,
-               bool other_rows) override;
+  void restore(const std::string& position, const NamedTensors& carried, bool other_rows) override;
 
   ClassNames class_names() const;
 

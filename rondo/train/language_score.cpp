@@ -118,7 +118,7 @@ LanguageScore score_documents(LanguageModel& model, const Documents& documents,
   Blocks blocks;
   SegmentBatch batch;
   int64_t scored = 0;  // by all shards
-  Tensor last;  // logits after the last token read [1, V]
+  Tensor last;         // logits after the last token read [1, V]
   std::unique_ptr<Progress> progress;
   if (options.progress) progress = std::make_unique<Progress>("eval", documents.tokens());
   while (reader.next(batch)) {

@@ -31,8 +31,7 @@ class LanguageTask : public Task {
   std::string data_checksum() const override { return train_->checksum(); }
   std::string position() const override { return reader_.position(); }
   NamedTensors carried() const override { return state_.tensors(); }
-  void restore(const std::string& position, const NamedTensors& carried,
-               bool other_rows) override;
+  void restore(const std::string& position, const NamedTensors& carried, bool other_rows) override;
 
   const Documents& documents() const { return *train_; }
 

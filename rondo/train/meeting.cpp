@@ -18,9 +18,9 @@
 namespace rondo {
 namespace {
 
-constexpr size_t kMostGreeting = 4096;             // bytes, from whom we do not know yet
-constexpr size_t kMostText = size_t{1} << 26;      // bytes, within the group
-constexpr double kGreetingSeconds = 5;             // a guest that says nothing keeps others waiting
+constexpr size_t kMostGreeting = 4096;         // bytes, from whom we do not know yet
+constexpr size_t kMostText = size_t{1} << 26;  // bytes, within the group
+constexpr double kGreetingSeconds = 5;         // a guest that says nothing keeps others waiting
 constexpr double kLastWordsSeconds = 2;
 constexpr const char* kMeetingFormat = "rondo group 1";
 
@@ -34,8 +34,8 @@ std::string random_text() {
 // What proves the secret: nobody can make it without, and it fits this conversation only.
 std::string proof(const std::string& secret, const char* side, const std::string& asked,
                   const std::string& answered, int64_t rank, int64_t size) {
-  return hmac_sha256(secret,
-                     fmt::format("{} {} {} {} {}/{}", kMeetingFormat, side, asked, answered, rank, size));
+  return hmac_sha256(
+      secret, fmt::format("{} {} {} {} {}/{}", kMeetingFormat, side, asked, answered, rank, size));
 }
 
 nlohmann::json parsed(const std::string& text) {
@@ -61,10 +61,10 @@ void write_meeting_file(const std::string& path, const MeetingFile& content) {
   unlink(path.c_str());  // one that a killed group left
   const mode_t before = umask(0077);
   try {
-    write_file(path, nlohmann::json{{"address", content.address},
-                                    {"port", content.port},
-                                    {"secret", content.secret}}
-                         .dump());
+    write_file(path,
+               nlohmann::json{
+                   {"address", content.address}, {"port", content.port}, {"secret", content.secret}}
+                   .dump());
   } catch (...) {
     umask(before);
     throw;
@@ -154,8 +154,8 @@ void Meeting::greet(GroupSocket guest, const std::string& secret) {
     } else if (rank < 1 || rank >= size || others_.count(rank) > 0) {
       problem = fmt::format("two processes were started as rank {}", rank);
     }
-    const nlohmann::json answer = {
-        {"refused", problem}, {"proof", proof(secret, "host", answered, asked, rank, size)}};
+    const nlohmann::json answer = {{"refused", problem},
+                                   {"proof", proof(secret, "host", answered, asked, rank, size)}};
     guest.send_text(answer.dump(), deadline);
     if (problem.empty()) others_[rank] = std::move(guest);
   } catch (const std::runtime_error& error) {
@@ -247,10 +247,10 @@ std::vector<std::string> Meeting::exchange(const std::string& mine) {
     return all;
   } catch (const std::exception& error) {
     const std::string heard = hear();
-    refuse_group(fmt::format("rank {}: {}", place_.shard.rank,
-                             heard.empty() ? fmt::format("the group was lost: {}", error.what())
-                                           : heard),
-                 "start the whole group again");
+    refuse_group(
+        fmt::format("rank {}: {}", place_.shard.rank,
+                    heard.empty() ? fmt::format("the group was lost: {}", error.what()) : heard),
+        "start the whole group again");
   }
 }
 

@@ -24,8 +24,9 @@ ShardedOptimizer::ShardedOptimizer(const OptimizerConfig& config, Network& netwo
   for (const Piece& piece : pieces_) {
     if (piece.owner != group->rank()) continue;
     // Shares memory and the count of changes with the parameter.
-    const Tensor view = piece.is_all() ? piece.whole.detach()
-                                       : piece.whole.detach().view({-1}).narrow(0, piece.begin, piece.count);
+    const Tensor view = piece.is_all()
+                            ? piece.whole.detach()
+                            : piece.whole.detach().view({-1}).narrow(0, piece.begin, piece.count);
     own_.push_back(view);
     parts.push_back({fmt::format("{}@{}", piece.name, piece.begin), view,
                      decays_weight(piece.name, piece.whole)});

@@ -111,7 +111,8 @@ class Trainer {
   }
 
   std::vector<ConfigChange> restore(const Checkpoint& c, int64_t step) {
-    const std::string source = folder_ != nullptr ? folder_->checkpoints().path(step) : "checkpoint";
+    const std::string source =
+        folder_ != nullptr ? folder_->checkpoints().path(step) : "checkpoint";
     counters_ = Counters::parse(c.entry("counters"), source);
     load_values(c.below("weight."), named_tensors(task_.network()));
     load_values(c.below("average."), average_);
@@ -233,9 +234,8 @@ class Trainer {
                        {"rate", rate},
                        {"skipped", static_cast<double>(counters_.skipped)},
                        {"seconds", elapsed}};
-    const double units =
-        steps * task_.units_per_batch() *
-        static_cast<double>(config_.train.accumulate * group_.shard().size);
+    const double units = steps * task_.units_per_batch() *
+                         static_cast<double>(config_.train.accumulate * group_.shard().size);
     if (elapsed > logged_seconds_) {
       metrics[std::string(task_.unit()) + "_per_second"] = units / (elapsed - logged_seconds_);
     }
@@ -257,8 +257,8 @@ class Trainer {
   StepRequests own_requests() const {
     return {signals_.stop_code(), signals_.save_requested(), moved_};
   }
-  // What is to be done now: alone, what signals say at this moment; in a group, what all have agreed
-  // upon.
+  // What is to be done now: alone, what signals say at this moment; in a group, what all have
+  // agreed upon.
   StepRequests requests() const { return group_.is_alone() ? own_requests() : requests_; }
   int stop_code() const { return requests().stop_code; }
   bool is_leaving() const { return stop_code() != 0 || requests().moved; }
@@ -269,15 +269,14 @@ class Trainer {
   // What follows a step: evaluation and saving, the latter first when someone is in a hurry.
   void finish_step() {
     while (counters_.evaluation_due && !evaluate() && !is_leaving()) save();
-    save_due_ = save_due_ || is_last() || out_of_patience() || is_leaving() ||
-                requests().save || counters_.step % config_.train.save_every == 0;
+    save_due_ = save_due_ || is_last() || out_of_patience() || is_leaving() || requests().save ||
+                counters_.step % config_.train.save_every == 0;
     if (save_due_ && may_save()) save();
   }
 
   // Whether an evaluation should make room: to leave, or to save what no checkpoint holds yet.
   bool is_wanted() const {
-    return is_leaving() ||
-           (requests().save && saved_step_ != counters_.step && may_save());
+    return is_leaving() || (requests().save && saved_step_ != counters_.step && may_save());
   }
 
   // Returns whether the evaluation came to its end. If not, it stays due.

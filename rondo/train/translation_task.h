@@ -35,8 +35,7 @@ class TranslationTask : public Task {
   std::string data_checksum() const override { return train_->fingerprint(); }
   std::string position() const override { return batches_.position(); }
   NamedTensors carried() const override { return {}; }
-  void restore(const std::string& position, const NamedTensors& carried,
-               bool other_rows) override;
+  void restore(const std::string& position, const NamedTensors& carried, bool other_rows) override;
 
   const ParallelCorpus& pairs() const { return *train_; }
   int64_t last_rows() const { return batch_.rows; }  // pairs of the last batch

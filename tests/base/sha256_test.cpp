@@ -1,3 +1,4 @@
+// SHA-256 and HMAC against published examples.
 #include "rondo/base/sha256.h"
 
 #include <fmt/format.h>
@@ -15,8 +16,7 @@ std::string hex(const Sha256& digest) {
 // Examples of FIPS 180-4 and its test vectors.
 TEST(Sha256, KnownDigests) {
   EXPECT_EQ(hex(sha256("")), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
-  EXPECT_EQ(hex(sha256("abc")),
-            "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+  EXPECT_EQ(hex(sha256("abc")), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
   EXPECT_EQ(hex(sha256("abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq")),
             "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1");
   EXPECT_EQ(hex(sha256(std::string(1000000, 'a'))),

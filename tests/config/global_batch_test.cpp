@@ -1,3 +1,4 @@
+// A global batch shared out among processes.
 #include "rondo/config/global_batch.h"
 
 #include <gtest/gtest.h>

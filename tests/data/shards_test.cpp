@@ -7,7 +7,7 @@
 #include "rondo/base/log.h"
 #include "rondo/data/pair_batches.h"
 #include "rondo/data/segments.h"
-#include "tests/base/base_test_util.h"
+#include "tests/data/data_test_util.h"
 
 namespace rondo {
 namespace {
@@ -76,9 +76,12 @@ TEST(Shards, ReadTheRowsOfOneReader) {
           ASSERT_EQ(reader.position(), whole.position());
           if (!more) continue;
           const auto cells = rank * rows * 8;
-          EXPECT_TRUE(std::equal(part.tokens.begin(), part.tokens.end(), all.tokens.begin() + cells));
-          EXPECT_TRUE(std::equal(part.labels.begin(), part.labels.end(), all.labels.begin() + cells));
-          EXPECT_TRUE(std::equal(part.reset.begin(), part.reset.end(), all.reset.begin() + rank * rows));
+          EXPECT_TRUE(
+              std::equal(part.tokens.begin(), part.tokens.end(), all.tokens.begin() + cells));
+          EXPECT_TRUE(
+              std::equal(part.labels.begin(), part.labels.end(), all.labels.begin() + cells));
+          EXPECT_TRUE(
+              std::equal(part.reset.begin(), part.reset.end(), all.reset.begin() + rank * rows));
           EXPECT_EQ(part.scored_by_all, all.scored);
         }
       }

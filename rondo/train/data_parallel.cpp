@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 #include <xxhash.h>
 
+#include <chrono>
 #include <cstring>
 #include <nlohmann/json.hpp>
 
@@ -135,9 +136,12 @@ StepLoss DataParallel::unpack(StepRequests& requests) {
 StepLoss DataParallel::reduce(const StepLoss& mine, StepRequests& requests) {
   if (is_alone()) return mine;
   const at::NoGradGuard no_grad;
+  const auto begun = std::chrono::steady_clock::now();
   pack(mine, requests);
   sum();
-  return unpack(requests);
+  const StepLoss total = unpack(requests);
+  seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
+  return total;
 }
 
 void DataParallel::agree(StepRequests& requests) {

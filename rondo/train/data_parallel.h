@@ -30,6 +30,8 @@ class DataParallel {
   // the network's buffers (running statistics). A parameter without a gradient in any process stays
   // without.
   StepLoss reduce(const StepLoss& mine, StepRequests& requests);
+  // Seconds that sums over the processes have taken so far, waiting for the slowest included.
+  double seconds() const { return seconds_; }
   // The memory of all gradients, one behind the other in the order of parameters, which they are
   // views of after reduce(). Undefined without a group.
   Tensor gradients() const { return is_alone() ? Tensor() : flat_.narrow(0, 0, gradient_count_); }
@@ -65,6 +67,7 @@ class DataParallel {
   int64_t reports_ = 0;         // where the processes' reports begin
   Tensor flat_;                 // gradients, buffers, which gradients there are, reports
   std::vector<uint16_t> wire_;
+  double seconds_ = 0;
 };
 
 // The rows of one process among those of all: [first, first + count) of each tensor; rows that are

@@ -19,7 +19,7 @@ constexpr int64_t kMostProcesses = 1 << 16;
 constexpr int64_t kMaxSecretBytes = 4096;
 constexpr size_t kLeastSecretBytes = 16;
 
-[[noreturn]] void refuse(const std::string& message, const std::string& advice) {
+[[noreturn]] void refuse_place(const std::string& message, const std::string& advice) {
   throw Error(ExitCode::usage, message, advice);
 }
 
@@ -30,9 +30,10 @@ int64_t number_of(const Environment& environment, const char* name, int64_t low,
   errno = 0;
   const long long value = std::strtoll(text.c_str(), &end, 10);
   if (errno != 0 || text.empty() || *end != '\0' || value < low || value > high) {
-    refuse(fmt::format("the environment's {}: expected a whole number between {} and {}, got '{}'",
-                       name, low, high, printable(text)),
-           "launchers set it (torchrun, srun, mpirun); unset it to train with one process");
+    refuse_place(
+        fmt::format("the environment's {}: expected a whole number between {} and {}, got '{}'",
+                    name, low, high, printable(text)),
+        "launchers set it (torchrun, srun, mpirun); unset it to train with one process");
   }
   return value;
 }
@@ -110,9 +111,10 @@ void find_master(const Environment& environment, const Launcher& launcher, Group
         fmt::format("{}/rondo-{}-{}", environment("TMPDIR").value_or("/tmp"), getuid(), job);
     return;
   }
-  refuse(fmt::format("rank {} of {} by {}'s environment, but nothing says where to meet",
-                     place.shard.rank, place.shard.size, launcher.name),
-         "set MASTER_ADDR and MASTER_PORT, or give --group-file FILE in a folder that all share");
+  refuse_place(
+      fmt::format("rank {} of {} by {}'s environment, but nothing says where to meet",
+                  place.shard.rank, place.shard.size, launcher.name),
+      "set MASTER_ADDR and MASTER_PORT, or give --group-file FILE in a folder that all share");
 }
 
 }  // namespace
@@ -137,17 +139,17 @@ std::optional<GroupPlace> find_group(const GroupOptions& options, const Environm
   const Launcher* launcher = launcher_of(environment);
   if (launcher == nullptr) {
     if (options.file.empty()) return std::nullopt;
-    refuse("--group-file: the environment does not say which process of the group this is",
-           "set RANK and WORLD_SIZE, or give --workers N instead");
+    refuse_place("--group-file: the environment does not say which process of the group this is",
+                 "set RANK and WORLD_SIZE, or give --workers N instead");
   }
   GroupPlace place;
   place.launcher = launcher->name;
   place.shard.size = number_of(environment, launcher->size, 1, kMostProcesses);
   place.shard.rank = number_of(environment, launcher->rank, 0, kMostProcesses);
   if (place.shard.rank >= place.shard.size) {
-    refuse(fmt::format("the environment's {}: expected a rank below {} ({}), got {}",
-                       launcher->rank, place.shard.size, launcher->size, place.shard.rank),
-           "ranks count from 0");
+    refuse_place(fmt::format("the environment's {}: expected a rank below {} ({}), got {}",
+                             launcher->rank, place.shard.size, launcher->size, place.shard.rank),
+                 "ranks count from 0");
   }
   if (place.shard.size == 1) return std::nullopt;
   place.timeout = options.timeout;

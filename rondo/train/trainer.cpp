@@ -238,6 +238,10 @@ class Trainer {
                          static_cast<double>(config_.train.accumulate * group_.shard().size);
     if (elapsed > logged_seconds_) {
       metrics[std::string(task_.unit()) + "_per_second"] = units / (elapsed - logged_seconds_);
+      if (!group_.is_alone()) {
+        metrics["reduce_share"] =
+            (group_.seconds() - logged_reduce_seconds_) / (elapsed - logged_seconds_);
+      }
     }
     if (probes) {
       for (const auto& [name, value] : task_.probe()) metrics[name] = value;
@@ -245,6 +249,7 @@ class Trainer {
     }
     logged_step_ = counters_.step;
     logged_seconds_ = seconds();
+    logged_reduce_seconds_ = group_.seconds();
     look_for_folder();
     folder_->log(counters_.step, metrics);
   }
@@ -355,6 +360,7 @@ class Trainer {
   std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();
   int64_t logged_step_ = 0;
   double logged_seconds_ = 0;
+  double logged_reduce_seconds_ = 0;
   int64_t saved_step_ = 0;  // of the newest checkpoint; 0 = none
   bool save_due_ = false;   // from when it is wanted until it may be done
   bool moved_ = false;      // the folder was, in mid-run

@@ -7,20 +7,20 @@
 #include <cmath>
 #include <numeric>
 
-#include "rondo/base/random.h"
 #include "rondo/base/require.h"
 
 namespace rondo {
 
-std::vector<uint32_t> bootstrap_draws(size_t sentences, int64_t sample,
-                                      const BootstrapOptions& options) {
-  require(sentences > 0 && sentences <= UINT32_MAX && sample >= 0,
-          "bootstrap: expected a sample of 1 to {} sentences, got {} of {}", UINT32_MAX, sample,
-          sentences);
-  CounterRandom random(options.seed, "bootstrap", static_cast<uint64_t>(sample));
-  std::vector<uint32_t> draws(sentences);
-  for (uint32_t& draw : draws) draw = static_cast<uint32_t>(random.below(sentences));
-  return draws;
+BootstrapDraws::BootstrapDraws(size_t sentences, uint64_t seed)
+    : random_(seed), draws_(std::min<size_t>(sentences, UINT32_MAX)) {
+  require(sentences > 0 && sentences <= UINT32_MAX,
+          "bootstrap: expected samples of 1 to {} sentences, got {}", UINT32_MAX, sentences);
+}
+
+const std::vector<uint32_t>& BootstrapDraws::next() {
+  const auto count = static_cast<uint32_t>(draws_.size());
+  for (uint32_t& draw : draws_) draw = random_.below(count);
+  return draws_;
 }
 
 Interval interval_of(std::vector<double> scores) {

@@ -2,16 +2,17 @@
 // resampling (Koehn, 2004), computed as sacreBLEU computes them.
 //
 // A resample draws n of the n sentences with replacement and scores the sum of their statistics.
-// Draw i of resample s is a function of (seed, s, i) and n (rondo/base/random.h), so results
-// repeat, and two systems see the same sentences. sacreBLEU draws with numpy's generator: its
-// intervals and p-values are other samples of the same distributions, so they agree with these
-// statistically, not digit by digit. (It also sums in single precision; here sums are exact.)
+// Draws are those of numpy's default_rng(seed).choice, which sacreBLEU uses: the same signature
+// stands for the same interval, digit by digit, and two systems see the same sentences. (It sums in
+// single precision, which is exact up to 16 million n-grams; here sums always are.)
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
+
+#include "rondo/metrics/numpy_random.h"
 
 namespace rondo {
 
@@ -36,9 +37,16 @@ struct PairedBootstrap {
   double p_value = 1;
 };
 
-// The sentences of resample `sample`, numbers below `sentences`.
-std::vector<uint32_t> bootstrap_draws(size_t sentences, int64_t sample,
-                                      const BootstrapOptions& options);
+// The sentences of one resample after the other, numbers below `sentences` (at least 1).
+class BootstrapDraws {
+ public:
+  BootstrapDraws(size_t sentences, uint64_t seed);
+  const std::vector<uint32_t>& next();  // of the next resample
+
+ private:
+  NumpyRandom random_;
+  std::vector<uint32_t> draws_;
+};
 
 // Of scores in any order; at least one.
 Interval interval_of(std::vector<double> scores);
@@ -60,9 +68,10 @@ template <class Statistics, class Score>
 std::vector<double> bootstrap_scores(const std::vector<Statistics>& sentences, const Score& score,
                                      const BootstrapOptions& options) {
   std::vector<double> scores;
+  BootstrapDraws draws(sentences.size(), options.seed);
   for (int64_t sample = 0; sample < options.samples; ++sample) {
     Statistics sum;
-    for (const uint32_t i : bootstrap_draws(sentences.size(), sample, options)) sum += sentences[i];
+    for (const uint32_t i : draws.next()) sum += sentences[i];
     scores.push_back(score(sum));
   }
   return scores;

@@ -38,17 +38,18 @@ std::vector<MeanStatistics> normal_numbers(size_t count, uint64_t seed, double m
 }
 
 TEST(Bootstrap, DrawsRepeatAndCoverAll) {
-  const BootstrapOptions options;
-  const std::vector<uint32_t> draws = bootstrap_draws(50, 3, options);
+  const uint64_t seed = BootstrapOptions().seed;
+  BootstrapDraws first(50, seed);
+  BootstrapDraws again(50, seed);
+  const std::vector<uint32_t> draws = first.next();
   EXPECT_EQ(draws.size(), 50U);
-  EXPECT_EQ(draws, bootstrap_draws(50, 3, options));
-  EXPECT_NE(draws, bootstrap_draws(50, 4, options));
-  BootstrapOptions other;
-  other.seed = 1;
-  EXPECT_NE(draws, bootstrap_draws(50, 3, other));
+  EXPECT_EQ(draws, again.next());
+  EXPECT_NE(draws, first.next());
+  EXPECT_NE(draws, BootstrapDraws(50, 1).next());
   std::vector<double> counts(50);
+  BootstrapDraws all(50, seed);
   for (int64_t sample = 0; sample < 2000; ++sample) {
-    for (const uint32_t draw : bootstrap_draws(50, sample, options)) ++counts.at(draw);
+    for (const uint32_t draw : all.next()) ++counts.at(draw);
   }
   double chi_square = 0;
   for (const double count : counts) chi_square += (count - 2000) * (count - 2000) / 2000;
@@ -141,10 +142,11 @@ TEST(Bootstrap, IsThatOfTheResampledText) {
   options.samples = 80;
   std::vector<double> bleu_scores;
   std::vector<double> chrf_scores;
+  BootstrapDraws draws(hypotheses.size(), options.seed);
   for (int64_t sample = 0; sample < options.samples; ++sample) {
     BleuStatistics bleu_sum;
     ChrfStatistics chrf_sum;
-    for (const uint32_t i : bootstrap_draws(hypotheses.size(), sample, options)) {
+    for (const uint32_t i : draws.next()) {
       bleu_sum += bleu_statistics(hypotheses[i], {references[i]}, bleu);
       chrf_sum += chrf_statistics(hypotheses[i], {references[i]}, chrf);
     }

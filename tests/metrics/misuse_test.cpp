@@ -57,7 +57,7 @@ const std::vector<Misuse> kMisuses = {
        options.character_order = 0;
        chrf_statistics("a", {"a"}, options);
      }},
-    {"BootstrapOfNothing", "got 0 of 0", [] { bootstrap_draws(0, 0, {}); }},
+    {"BootstrapOfNothing", "got 0", [] { BootstrapDraws(0, 1); }},
     {"IntervalOfNothing", "no scores are given", [] { interval_of({}); }},
     {"PairsOfOtherSizes", "got 2 and 1",
      [] {

@@ -5,7 +5,9 @@
 
 #include <charconv>
 
+#include "rondo/base/files.h"
 #include "rondo/base/text.h"
+#include "rondo/config/data_paths.h"
 
 namespace rondo::cli {
 namespace {
@@ -25,6 +27,26 @@ CLI::Validator whole_number(const Constraint& allowed) {
   return CLI::Validator(check, "");
 }
 
+// "~/x" as the shell would have it, which does not look into --option=~/x.
+CLI::Validator home_expander() {
+  return CLI::Validator(
+      [](std::string& text) -> std::string {
+        text = expand_home(text);
+        return {};
+      },
+      "");
+}
+
+// Error{io} at once where the file could not be written in the end.
+CLI::Validator writable_file() {
+  return CLI::Validator(
+      [](std::string& text) -> std::string {
+        require_writable(text);
+        return {};
+      },
+      "");
+}
+
 // Registers one option by the type of its value.
 struct AddOption {
   CLI::App* verb;
@@ -41,11 +63,13 @@ struct AddOption {
     CLI::Option* option = verb->add_option(names, *value, help);
     if (names.front() == '-') option->take_all()->expected(1);
     if (spec.separator != 0) option->delimiter(spec.separator);
-    return option;
+    return option->transform(home_expander());
   }
   CLI::Option* operator()(std::string* value) const {
     CLI::Option* option = verb->add_option(names, *value, help);
     if (!spec.allowed.choices.empty()) option->check(CLI::IsMember(spec.allowed.choices));
+    if (spec.output) option->check(writable_file());
+    if (!spec.text) option->transform(home_expander());
     return spec.required ? option : option->capture_default_str();
   }
   CLI::Option* operator()(double* value) const {
@@ -63,17 +87,73 @@ struct AddOption {
   }
 };
 
+std::vector<DescribedVerb>& verbs_so_far() {
+  static std::vector<DescribedVerb> verbs;
+  return verbs;
+}
+
+// "data check" for the verb `check` of `data`.
+std::string whole_name(const CLI::App* verb) {
+  const CLI::App* above = verb->get_parent();
+  if (above == nullptr) return "";
+  const std::string prefix = whole_name(above);
+  return prefix.empty() ? verb->get_name() : prefix + " " + verb->get_name();
+}
+
+// What has a default that tells something: no empty text, no number that stands for "not given".
+std::string default_of(const OptionSpec& spec, const OptionRef& value) {
+  if (spec.required) return "";
+  return std::visit(
+      [&](auto* one) -> std::string {
+        using T = std::remove_pointer_t<decltype(one)>;
+        if constexpr (std::is_same_v<T, bool> || std::is_same_v<T, std::vector<std::string>>) {
+          return "";
+        } else if constexpr (std::is_same_v<T, std::string>) {
+          return *one;
+        } else {
+          const bool shown = static_cast<double>(*one) >= spec.allowed.low.value_or(0);
+          return shown ? fmt::format("{}", *one) : "";
+        }
+      },
+      value);
+}
+
+void record_option(const CLI::App* verb, const OptionSpec& spec, const OptionRef& value) {
+  DescribedOption option;
+  option.names = split(spec.names, ',');
+  option.help = std::string(spec.help);
+  option.default_text = default_of(spec, value);
+  option.choices = spec.allowed.choices;
+  option.flag = std::holds_alternative<bool*>(value);
+  option.list = std::holds_alternative<std::vector<std::string>*>(value);
+  option.required = spec.required;
+  option.positional = spec.names.front() != '-';
+  const std::string name = whole_name(verb);
+  for (DescribedVerb& described : verbs_so_far()) {
+    if (described.name == name) described.options.push_back(option);
+  }
+}
+
 }  // namespace
+
+const std::vector<DescribedVerb>& described_verbs() { return verbs_so_far(); }
 
 void CommandLineVisitor::visit(const OptionSpec& spec, OptionRef value) {
   const AddOption add = {verb_, spec, std::string(spec.names), std::string(spec.help)};
   CLI::Option* option = std::visit(add, value);
   if (spec.required) option->required();
-  if (spec.hidden) option->group("");
+  if (spec.hidden) {
+    option->group("");
+  } else {
+    record_option(verb_, spec, value);
+  }
 }
 
 CLI::App* add_verb(CLI::App& app, const VerbSpec& verb) {
   CLI::App* added = app.add_subcommand(verb.name, verb.summary);
+  const std::string above = whole_name(&app);
+  for (DescribedVerb& group : verbs_so_far()) group.group = group.group || group.name == above;
+  verbs_so_far().push_back({whole_name(added), verb.summary, verb.example, {}, false});
   if (*verb.example != '\0') {
     added->footer(fmt::format("Example: {}\n\n{}", verb.example, app.get_footer()));
   }

@@ -3,6 +3,8 @@
 
 #include <CLI/CLI.hpp>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "cli/options.h"
 
@@ -25,6 +27,29 @@ class CommandLineVisitor : public OptionVisitor {
   void visit(const OptionSpec& spec, OptionRef value) override;
   CLI::App* verb_;
 };
+
+// What help pages and completions say about one option.
+struct DescribedOption {
+  std::vector<std::string> names;  // "-n", "--tokens"; of an argument by position "run"
+  std::string help;
+  std::string default_text;  // "" where there is none worth showing
+  std::vector<std::string> choices;
+  bool flag = false;
+  bool required = false;
+  bool positional = false;
+  bool list = false;
+};
+
+// A verb as it was described: for help in other forms (man pages, completion of shells).
+struct DescribedVerb {
+  std::string name;  // "data check"
+  std::string summary;
+  std::string example;
+  std::vector<DescribedOption> options;
+  bool group = false;  // it has verbs of its own
+};
+// All of them, in the order of the program's help; a group stands before its verbs.
+const std::vector<DescribedVerb>& described_verbs();
 
 // A subcommand without options.
 CLI::App* add_verb(CLI::App& app, const VerbSpec& verb);

@@ -82,8 +82,16 @@ void print_json(const ConfigOptions& options) {
 
 }  // namespace
 
-void run_config(const ConfigOptions& options) {
+void run_config(const ConfigOptions& given) {
   const std::vector<std::string> known = kinds();
+  ConfigOptions options = given;
+  // A task stands for its first kind of network.
+  for (const std::string& kind : known) {
+    if (task_of(kind) == given.kind) {
+      options.kind = kind;
+      break;
+    }
+  }
   if (std::find(known.begin(), known.end(), options.kind) == known.end()) {
     const std::string guess = did_you_mean(options.kind, known);
     throw Error(ExitCode::usage,

@@ -128,8 +128,9 @@ void run_data_preview(const DataPreviewOptions& options) {
     sheet.add_seen(batch, loader.augmenter());
   }
   write_contact_sheet(sheet.pictures(), options.columns, options.output);
-  fmt::print("{}: {} images of {}, {} px, as the network sees them in {}{}\n{}", options.output,
-             sheet.seen(), source, how.side, how.training ? "training" : "evaluation",
+  fmt::print("{}: {} of {}, {} px, as the network sees them in {}{}\n{}", options.output,
+             counted(sheet.seen(), "image"), source, how.side,
+             how.training ? "training" : "evaluation",
              options.original ? ", each below its original" : "", sheet.lines());
 }
 

@@ -7,7 +7,8 @@
 namespace rondo::cli {
 
 constexpr const char* kJsonHelp = "print JSON";
-constexpr const char* kRunHelp = "a run folder, or a model file (.safetensors)";
+constexpr const char* kRunHelp =
+    "a run folder, an exported folder, a model file or a checkpoint (.safetensors)";
 constexpr const char* kCacheHelp = "where tokenized documents are kept (default: ~/.cache/rondo)";
 constexpr const char* kTokenizerHelp = "\"bytes\" or a SentencePiece model (default: the run's)";
 constexpr const char* kNamedDataHelp = "where a named data set is: NAME=DIR, or DIR alone";

@@ -6,7 +6,9 @@ namespace rondo::cli {
 namespace {
 
 constexpr const char* kModelHelp =
-    "a name that 'rondo models' lists, a TOML configuration, or a model file (.safetensors)";
+    "a name that 'rondo models' lists, a TOML configuration, a run folder, an exported folder, or "
+    "a "
+    "model file (.safetensors)";
 constexpr const char* kSetHelp = "change a key of the configuration, for example model.width=256";
 
 }  // namespace
@@ -28,7 +30,11 @@ void describe(OptionVisitor& v, LoadOptions& o) {
 }
 
 void describe(OptionVisitor& v, ModelsOptions& o) {
-  v.option("--task", o.task, "only those for this task", one_of({"translation", "image", "lm"}));
+  v.option("--task", o.task,
+           "only those for this task (translation, image, lm) or of this kind (encoder-decoder, "
+           "vision, pyramid, language-model)",
+           one_of({"translation", "image", "lm", "encoder-decoder", "vision", "pyramid",
+                   "language-model"}));
   v.flag("--json", o.json, kJsonHelp);
 }
 
@@ -53,11 +59,11 @@ void describe(OptionVisitor& v, InfoOptions& o) {
 void describe(OptionVisitor& v, ForwardOptions& o) {
   v.argument("model", o.model, kModelHelp);
   v.option("--weights", o.weights, "weights (safetensors); without, drawn from --seed");
-  v.required("--inputs", o.inputs,
+  v.required("--input", o.input,
              "safetensors with images | source, target | tokens[, reset]; labels for a loss");
-  v.required("--outputs", o.outputs, "safetensors to write: logits, state.*, probe.*, loss");
+  v.output("-o,--output", o.output, "safetensors to write: logits, state.*, probe.*, loss", true);
   v.option("--state-in", o.state_in, "continue from this state");
-  v.option("--state-out", o.state_out, "write the state afterwards");
+  v.output("--state-out", o.state_out, "write the state afterwards");
   v.option("--probe", o.probes, "also write activations whose name matches, * and ? allowed");
   v.flag("--train", o.train, "training mode: dropout, batch statistics, random permutations");
   v.flag("--gradients", o.gradients,
@@ -72,7 +78,8 @@ void describe(OptionVisitor& v, ImportOptions& o) {
   v.required("--from", o.program, "ringformer, sret, meliad, deit or timm-vit");
   v.argument("file", o.file, "the other program's weights (safetensors)");
   v.required("--config", o.config, "the model: a name or a TOML configuration");
-  v.required("-o,--output", o.output, "model file to write");
+  v.output("-o,--output", o.output, "model file to write", true);
+  v.flag("--all", o.all, "list every tensor that does not fit, not only the first five");
   v.option("--classes", o.classes,
            "images: names of the classes to keep with it, one a line (name, or id TAB name)");
   v.option("--set", o.set, kSetHelp);
@@ -81,7 +88,9 @@ void describe(OptionVisitor& v, ImportOptions& o) {
 void describe(OptionVisitor& v, DoctorOptions& o) { v.flag("--json", o.json, kJsonHelp); }
 
 void describe(OptionVisitor& v, ConfigOptions& o) {
-  v.required("--kind", o.kind, "encoder-decoder, vision, pyramid or language-model");
+  v.required(
+      "--kind", o.kind,
+      "encoder-decoder, vision, pyramid or language-model; or a task: translation, image, lm");
   v.option("--section", o.section,
            "model, data, train, optimizer or schedule; images: augment, distill");
   v.flag("--json", o.json, kJsonHelp);
@@ -108,9 +117,10 @@ void describe(OptionVisitor& v, BenchOptions& o) {
 }
 
 void describe(OptionVisitor& v, DataCheckOptions& o) {
-  v.argument("images", o.spec,
-             "a folder of class folders, a .tar of one, CIFAR binaries or IDX files; the path may "
-             "go on with a split (cifar10/train) and end in a part (#:-1000)");
+  v.argument("paths", o.paths,
+             "text (a file, a folder, a .list), two parallel files or a .tsv, or images (a folder "
+             "of class folders, a .tar of one, CIFAR binaries, IDX files); may go on with a split "
+             "(cifar10/train) and end in a part (#:-1000)");
   v.option("--threads", o.threads, "CPU threads; 0 = one per core", between(0, kMaxThreads));
   v.flag("--json", o.json, kJsonHelp);
 }
@@ -119,7 +129,7 @@ void describe(OptionVisitor& v, DataPreviewOptions& o) {
   v.argument("config", o.config, "a recipe, a row of a table, or a TOML file");
   v.flag("--mini", o.mini, "the small size of the recipe");
   v.option("--data", o.folders, kNamedDataHelp);
-  v.required("-o,--output", o.output, "PNG file to write");
+  v.output("-o,--output", o.output, "PNG file to write", true);
   v.option("--set", o.set, "change a key, for example data.train=FOLDER");
   v.option("--rows", o.rows, "rows of images; each is mixed as a batch of its own",
            between(1, 1000));
@@ -153,12 +163,24 @@ void describe(OptionVisitor& v, TableShowOptions& o) {
   v.flag("--markdown", o.markdown, "print Markdown; of several tables their claims first");
   v.flag("--json", o.json, kJsonHelp);
   v.flag("--html", o.html, "print a web page with bars and learning curves");
-  v.option("-o,--output", o.output, "file to write instead of standard output");
+  v.output("-o,--output", o.output, "file to write instead of standard output");
 }
 
 void describe(OptionVisitor& v, TableRecordOptions& o) {
   v.argument("folder", o.folder, "made by 'rondo table run'");
   v.required("-o,--output", o.output, "folder for the record; an earlier record is added to");
+}
+
+void describe(OptionVisitor& v, HelpOptions& o) {
+  v.argument("verb", o.verb, "a verb, for example train, or data check", false);
+}
+
+void describe(OptionVisitor& v, CompletionOptions& o) {
+  v.argument("shell", o.shell, "bash, zsh or fish");
+}
+
+void describe(OptionVisitor& v, ManOptions& o) {
+  v.argument("folder", o.folder, "where to write rondo.1, rondo-train.1 and so on");
 }
 
 void describe(OptionVisitor& v, RecipesOptions& o) { v.flag("--json", o.json, kJsonHelp); }

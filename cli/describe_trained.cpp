@@ -38,19 +38,25 @@ void describe_decoding(OptionVisitor& v, DecodingOptions& o, const char* batch) 
            between(0, 10));
   v.option("--max-length", o.max_length, "most tokens of a translation", between(1, 1 << 20));
   v.option("--batch", o.batch, batch, between(1, 65536));
-  v.option("--weights", o.weights, "how linear maps are kept", one_of({"fp32", "bf16", "int8"}));
+  v.option("--precision", o.precision, "of the weights of linear maps",
+           one_of({"fp32", "bf16", "int8"}));
   v.option("--signals", o.signals, "RingFormer: level signals folded into the weights",
            one_of({"folded", "apart"}));
 }
 
 void describe(OptionVisitor& v, TrainOptions& o) {
-  v.argument("config", o.config,
-             "a recipe ('rondo recipes'), a row of a table (ringformer/table4:static, see "
-             "'rondo table list'), or a TOML file");
+  v.argument("what", o.what,
+             "data: a text, a folder of texts, two parallel files, or a folder of class folders; a "
+             "recipe ('rondo recipes'), a TOML file, or a row of a table "
+             "(ringformer/table4:static); or a run folder, which is continued");
+  v.option("--recipe", o.recipe, "with data: train by this recipe instead of the task's small one");
+  v.option("--tokenizer", o.tokenizer,
+           "with data: a number of pieces to learn a tokenizer of (4096), \"bytes\", or a "
+           "SentencePiece model");
   v.flag("--mini", o.mini, "the small size of the recipe, for a few CPU cores");
   v.option("--data", o.data, kNamedDataHelp);
   v.option("--set", o.set, "change a key, for example data.train=FOLDER");
-  v.option("-o,--run", o.run, "run folder (default: runs/<name of the config>)");
+  v.option("-o,--output", o.run, "run folder (default: runs/<name of the data or recipe>)");
   v.option("--cache", o.cache, kCacheHelp);
   v.flag("--dry-run", o.dry_run,
          "say parameters, memory, steps and time, from a few real steps; makes no run folder");
@@ -72,21 +78,41 @@ void describe(OptionVisitor& v, TrainOptions& o) {
   describe_kernels(v, o.kernels);
 }
 
+void describe(OptionVisitor& v, NewOptions& o) {
+  v.argument("name", o.name, "of the recipe: NAME.toml is written");
+  v.option("--recipe", o.recipe, "the recipe to start from ('rondo recipes')");
+  v.flag("--mini", o.mini, "its small size");
+}
+
+void describe(OptionVisitor& v, RunsOptions& o) {
+  v.argument("folder", o.folder, "where to look", false);
+  v.flag("--json", o.json, kJsonHelp);
+}
+
+void describe(OptionVisitor& v, ExportOptions& o) {
+  v.argument("run", o.run, kRunHelp);
+  v.required("-o,--output", o.output, "folder to write; it must not exist, or be empty");
+  v.option("--precision", o.precision, "of the weights in the file: bf16 halves its size",
+           one_of({"fp32", "bf16"}));
+  describe(v, o.load);
+}
+
 void describe(OptionVisitor& v, EvalOptions& o) {
   v.argument("run", o.run, kRunHelp);
   describe_test_data(v, o);
-  v.option("--items", o.items,
+  v.output("--items", o.items,
            "write the result of every item (image, sentence, block of 1,024 tokens) to this "
            "file, for comparisons");
   v.option("--state-in", o.state_in, "what came before the (one) document");
-  v.option("--state-out", o.state_out, "write the state after the last document");
+  v.output("--state-out", o.state_out, "write the state after the last document");
   v.flag("--without-state", o.without_state,
          "recurrent models: tokens read zeros in place of the states; what are they worth?");
   v.option("--tokenize", o.tokenize, "translation: how BLEU parts words",
            one_of({"13a", "none", "char"}));
   v.flag("--agreement", o.agreement,
-         "translation: instead, how many sentences are decoded, one token after the other "
-         "with --weights, to the text that the network as in training gives");
+         "translation: instead of a score, the share of sentences for which fast decoding with "
+         "--precision writes exactly what the training network writes (both greedy); below 100 %, "
+         "rounding changed a token");
   v.flag("-b,--score-only", o.score_only, "translation: print the BLEU score alone");
 }
 
@@ -98,10 +124,10 @@ void describe(OptionVisitor& v, CompareOptions& o) {
 
 void describe(OptionVisitor& v, GenerateOptions& o) {
   v.argument("run", o.run, kRunHelp);
-  v.option("--prompt", o.prompt, "text to continue");
+  v.text("--prompt", o.prompt, "text to continue");
   v.option("--prompt-file", o.prompt_file, "file to continue, of any length (- = stdin)");
   v.option("--state-in", o.state_in, "continue the document of this state");
-  v.option("--state-out", o.state_out, "write the state after the last token");
+  v.output("--state-out", o.state_out, "write the state after the last token");
   v.option("--tokenizer", o.tokenizer, kTokenizerHelp);
   v.option("-n,--tokens", o.tokens, "tokens to write", between(0, kManyTokens));
   v.option("--temperature", o.temperature, "0 = always the likeliest", between(0, 100));
@@ -112,7 +138,7 @@ void describe(OptionVisitor& v, GenerateOptions& o) {
   v.option("--repetition-window", o.repetition_window, "how many tokens are recent",
            between(1, kMaxRepetitionWindow));
   v.option("--seed", o.seed, "another seed, another text");
-  v.option("--weights", o.weights, "how linear maps are kept while writing",
+  v.option("--precision", o.precision, "of the weights of linear maps",
            one_of({"fp32", "bf16", "int8"}));
   describe(v, o.load);
   describe(v, o.compute);
@@ -124,7 +150,7 @@ void describe(OptionVisitor& v, StateReadOptions& o) {
   v.argument("run", o.run, kRunHelp);
   v.argument("document", o.document, "text file (- = stdin)");
   v.option("--state-in", o.state, "what came before");
-  v.required("-o,--output", o.output, "state file to write");
+  v.output("-o,--output", o.output, "state file to write", true);
   v.option("--tokenizer", o.tokenizer, kTokenizerHelp);
   describe(v, o.load);
   describe(v, o.compute);
@@ -138,13 +164,13 @@ void describe(OptionVisitor& v, StateInfoOptions& o) {
 
 void describe(OptionVisitor& v, StateForkOptions& o) {
   v.argument("state", o.state, "state file");
-  v.required("-o,--output", o.output, "state file to write");
+  v.output("-o,--output", o.output, "state file to write", true);
   describe(v, o.load);
 }
 
 void describe(OptionVisitor& v, TokenizerOptions& o) {
   v.argument("sources", o.sources, "folders, files or .list files");
-  v.required("-o,--output", o.output, "model file to write");
+  v.output("-o,--output", o.output, "model file to write", true);
   v.option("--vocab", o.vocabulary, "number of tokens", between(256, 65536));
   v.option("--type", o.type, "kind of model", one_of({"bpe", "unigram"}));
 }
@@ -165,7 +191,7 @@ void describe(OptionVisitor& v, TranslateOptions& o) {
 
 void describe(OptionVisitor& v, AverageOptions& o) {
   v.argument("models", o.models, "a run folder, or several model files");
-  v.required("-o,--output", o.output, "model file to write");
+  v.output("-o,--output", o.output, "model file to write", true);
   v.option("--last", o.last, "of a run: its newest so many checkpoints; 0 = all kept",
            between(0, 1000));
   describe(v, o.load);
@@ -201,7 +227,8 @@ void describe(OptionVisitor& v, ScoreOptions& o) {
            one_of({"exp", "none", "floor", "add-k"}));
   v.flag("--effective-order", o.effective_order,
          "for BLEU of single sentences: leave out orders of which there are no n-grams");
-  v.flag("--lowercase", o.lowercase, "disregard case");
+  v.flag("--lowercase", o.lowercase, "for BLEU: disregard case (sacreBLEU's -lc)");
+  v.flag("--chrf-lowercase", o.chrf_lowercase, "for chrF: disregard case");
   v.option("--chrf-word-order", o.chrf_word_order, "2 = chrF++", between(0, 2));
   v.flag("--confidence", o.confidence, "95 % interval by bootstrap resampling");
   v.option("--samples", o.samples, "resamples of --confidence and --against",

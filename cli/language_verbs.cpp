@@ -8,27 +8,10 @@
 #include "cli/command_line.h"
 #include "cli/engine_loader.h"
 #include "cli/verbs.h"
-#include "cli/workers.h"
 #include "rondo/base/error.h"
-#include "rondo/config/paper_table.h"
 
 namespace rondo::cli {
 namespace {
-
-void add_train(CLI::App& app, int& exit_code) {
-  auto options = std::make_shared<TrainOptions>();
-  add_verb(app,
-           {"train", "train a model; the same command continues a run",
-            "rondo train ringformer/table4:static --mini --data corpus -o runs/static"},
-           options)
-      ->callback([options, &exit_code] {
-        const Experiment experiment =
-            find_experiment({options->config, options->mini, options->data, options->set});
-        if (options->show_config) return fmt::print("{}", explain_experiment(experiment));
-        exit_code =
-            starts_workers(*options) ? run_workers(*options) : run_engine("train", *options);
-      });
-}
 
 // Options of `rondo eval` that not every task knows, and models of which tasks do.
 struct TaskOption {
@@ -51,7 +34,7 @@ void refuse_foreign_options(const CLI::App& verb, const std::string& run, const 
       all.push_back({name, {"lm"}, "language models"});
     }
     for (const char* name : {"--tokenize", "--agreement", "--score-only", "--beam",
-                             "--length-penalty", "--max-length", "--weights", "--signals"}) {
+                             "--length-penalty", "--max-length", "--precision", "--signals"}) {
       all.push_back({name, {"translation"}, "translation models"});
     }
     return all;
@@ -142,7 +125,6 @@ void add_tokenizer(CLI::App& app) {
 }  // namespace
 
 void add_language_verbs(CLI::App& app, int& exit_code) {
-  add_train(app, exit_code);
   add_eval(app, exit_code);
   add_compare(app, exit_code);
   add_generate(app, exit_code);

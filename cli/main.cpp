@@ -17,8 +17,10 @@
 #include "cli/data_verbs.h"
 #include "cli/engine_loader.h"
 #include "cli/failure.h"
+#include "cli/help_verbs.h"
 #include "cli/image_verbs.h"
 #include "cli/language_verbs.h"
+#include "cli/run_verbs.h"
 #include "cli/score_verbs.h"
 #include "cli/table_verbs.h"
 #include "cli/translation_verbs.h"
@@ -44,6 +46,7 @@ void add_info(CLI::App& app, int& exit_code) {
                              "rondo info ringformer/mt-base --set model.width=256"},
                             options);
   verb->callback([options, &exit_code] {
+    if (is_described_folder(options->model)) return run_info_run(*options);
     if (options->toml) return run_info_toml(*options);
     check_model(options->model, options->set);
     exit_code = run_engine("info", *options);
@@ -52,11 +55,10 @@ void add_info(CLI::App& app, int& exit_code) {
 
 void add_forward(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<ForwardOptions>();
-  CLI::App* verb =
-      add_verb(app,
-               {"forward", "run a network on tensors from a file",
-                "rondo forward sret/t --inputs images.safetensors --outputs out.safetensors"},
-               options);
+  CLI::App* verb = add_verb(app,
+                            {"forward", "run a network on tensors from a file",
+                             "rondo forward sret/t --input images.safetensors -o out.safetensors"},
+                            options);
   verb->callback([options, &exit_code] {
     check_model(options->model, options->set);
     exit_code = run_engine("forward", *options);
@@ -104,14 +106,15 @@ int run(int argc, char** argv) {
   app.set_version_flag("--version", std::string("rondo ") + kVersion);
   app.require_subcommand(1);
   app.footer(
-      "Every verb explains itself: rondo VERB --help. Exit codes: 0 ok, 1 failure, 2 usage,\n"
+      "Every verb explains itself: rondo help VERB. Exit codes: 0 ok, 1 failure, 2 usage,\n"
       "3 bad model, data or configuration, 4 input/output, 5 diverged, 6 already running,\n"
-      "7 another process of a group was lost, 128 + a signal's number when it stopped a training\n"
-      "run, which has saved.");
+      "7 another process of a group was lost; 130 (Ctrl-C), 143 (kill), 129 (hang-up): training\n"
+      "was stopped and has saved.");
   int verbosity = 0;
   app.add_flag("-v,--verbose", verbosity, "say more on stderr");
   app.parse_complete_callback([&verbosity] { init_log(verbosity); });
   int exit_code = 0;
+  add_run_verbs(app, exit_code);
   add_models(app);
   add_info(app, exit_code);
   add_forward(app, exit_code);
@@ -125,6 +128,7 @@ int run(int argc, char** argv) {
   add_data_verbs(app);
   add_bench_verbs(app, exit_code);
   add_table_verbs(app, exit_code);
+  add_help_verbs(app);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

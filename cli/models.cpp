@@ -17,7 +17,9 @@ void run_models(const ModelsOptions& options) {
   for (const ZooEntry& entry : zoo()) widest = std::max(widest, entry.name.size());
   for (const ZooEntry& entry : zoo()) {
     const std::string task = entry.config().task();
-    if (!options.task.empty() && options.task != task) continue;
+    const bool wanted =
+        options.task.empty() || options.task == task || options.task == entry.config().kind();
+    if (!wanted) continue;
     if (options.json) {
       rows.push_back(
           {{"name", entry.name}, {"paper", entry.paper}, {"row", entry.row}, {"task", task}});

@@ -35,6 +35,8 @@ struct OptionSpec {
   bool hidden = false;  // not in the help
   char separator = 0;   // of a list: several values in one word
   bool given = true;    // of a flag: the value it sets
+  bool text = false;    // free text: a leading ~ is no home folder
+  bool output = false;  // a file to write: tried before any work
 
   // What the option is called where values are handed over: "tokens", "run".
   std::string key() const;
@@ -61,6 +63,19 @@ class OptionVisitor {
   void required(std::string_view names, std::string& value, std::string_view help) {
     OptionSpec spec = {names, help, {}};
     spec.required = true;
+    visit(spec, &value);
+  }
+  // A file that the verb writes in the end.
+  void output(std::string_view names, std::string& value, std::string_view help,
+              bool required = false) {
+    OptionSpec spec = {names, help, {}};
+    spec.required = required;
+    spec.output = true;
+    visit(spec, &value);
+  }
+  void text(std::string_view names, std::string& value, std::string_view help) {
+    OptionSpec spec = {names, help, {}};
+    spec.text = true;
     visit(spec, &value);
   }
   // A list with commas between its values.

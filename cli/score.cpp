@@ -91,7 +91,7 @@ ReportOptions report_options(const ScoreOptions& options) {
   report.bleu->effective_order = options.effective_order;
   report.bleu->lowercase = options.lowercase;
   report.chrf->word_order = static_cast<size_t>(options.chrf_word_order);
-  report.chrf->lowercase = options.lowercase;
+  report.chrf->lowercase = options.chrf_lowercase;
   if (!wanted("bleu")) report.bleu.reset();
   if (!wanted("chrf")) report.chrf.reset();
   report.confidence = options.confidence;

@@ -43,8 +43,8 @@ struct ForwardOptions {
   std::string model;
   std::vector<std::string> set;
   std::string weights;
-  std::string inputs;
-  std::string outputs;
+  std::string input;
+  std::string output;
   std::string state_in;
   std::string state_out;
   std::vector<std::string> probes;
@@ -62,10 +62,15 @@ struct ImportOptions {
   std::vector<std::string> set;
   std::string output;
   std::string classes;
+  bool all = false;  // list every tensor that does not fit
 };
 
 struct TrainOptions {
-  std::string config;  // a recipe, a TOML file or a row of a table
+  // A recipe, a TOML file, a row of a table; data; or a run to continue. For the engine always one
+  // of the first three (cli/train_verb.cpp).
+  std::vector<std::string> what;
+  std::string recipe;     // for data
+  std::string tokenizer;  // for data
   bool mini = false;
   std::vector<std::string> data;  // NAME=DIR
   std::vector<std::string> set;
@@ -83,13 +88,31 @@ struct TrainOptions {
   double group_timeout = 60;
 };
 
+struct NewOptions {
+  std::string name;
+  std::string recipe = "small-text";
+  bool mini = false;
+};
+
+struct RunsOptions {
+  std::string folder = "runs";
+  bool json = false;
+};
+
+struct ExportOptions {
+  std::string run;
+  std::string output;
+  std::string precision = "fp32";
+  LoadOptions load;
+};
+
 // How a translation model is decoded.
 struct DecodingOptions {
   int64_t beam = 5;
   double length_penalty = 1.0;
   int64_t max_length = 256;
   int64_t batch = 32;
-  std::string weights = "fp32";
+  std::string precision = "fp32";
   std::string signals = "folded";
 };
 
@@ -149,7 +172,7 @@ struct ClassifyOptions {
 };
 
 struct DataCheckOptions {
-  std::string spec;
+  std::vector<std::string> paths;
   int64_t threads = 0;
   bool json = false;
 };
@@ -190,7 +213,7 @@ struct GenerateOptions {
   double top_p = 1.0;
   double repetition_penalty = 1.0;
   int64_t repetition_window = 64;
-  std::string weights = "fp32";
+  std::string precision = "fp32";
   uint64_t seed = 1;
   LoadOptions load;
   ComputeOptions compute;
@@ -236,6 +259,7 @@ struct ScoreOptions {
   std::string smooth = "exp";
   bool effective_order = false;
   bool lowercase = false;
+  bool chrf_lowercase = false;
   int64_t chrf_word_order = 0;
   bool confidence = false;
   int64_t samples = 1000;
@@ -289,6 +313,18 @@ struct RecipesOptions {
   bool json = false;
 };
 
+struct HelpOptions {
+  std::vector<std::string> verb;
+};
+
+struct CompletionOptions {
+  std::string shell;
+};
+
+struct ManOptions {
+  std::string folder;
+};
+
 struct ConfigOptions {
   std::string kind;
   std::string section = "model";
@@ -301,6 +337,9 @@ void describe(OptionVisitor& v, InfoOptions& o);
 void describe(OptionVisitor& v, ForwardOptions& o);
 void describe(OptionVisitor& v, ImportOptions& o);
 void describe(OptionVisitor& v, TrainOptions& o);
+void describe(OptionVisitor& v, NewOptions& o);
+void describe(OptionVisitor& v, RunsOptions& o);
+void describe(OptionVisitor& v, ExportOptions& o);
 void describe(OptionVisitor& v, EvalOptions& o);
 void describe(OptionVisitor& v, CompareOptions& o);
 void describe(OptionVisitor& v, TranslateOptions& o);
@@ -322,6 +361,9 @@ void describe(OptionVisitor& v, TableShowOptions& o);
 void describe(OptionVisitor& v, TableRecordOptions& o);
 void describe(OptionVisitor& v, RecipesOptions& o);
 void describe(OptionVisitor& v, ConfigOptions& o);
+void describe(OptionVisitor& v, HelpOptions& o);
+void describe(OptionVisitor& v, CompletionOptions& o);
+void describe(OptionVisitor& v, ManOptions& o);
 
 // Torch-free.
 void run_models(const ModelsOptions& options);
@@ -337,6 +379,11 @@ void run_score(const ScoreOptions& options);
 void run_data_check(const DataCheckOptions& options);
 void run_data_preview(const DataPreviewOptions& options);
 void run_data_get(const DataGetOptions& options);
+void run_new(const NewOptions& options);
+void run_runs(const RunsOptions& options);
+// `rondo info` of a run folder or an exported one.
+void run_info_run(const InfoOptions& options);
+bool is_described_folder(const std::string& path);
 void run_recipes(const RecipesOptions& options);
 void run_table_list(const RecipesOptions& options);
 void run_table_show(const TableShowOptions& options);

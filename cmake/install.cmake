@@ -26,6 +26,18 @@ install(TARGETS rondo_engine rondo_sentencepiece rondo_gloo LIBRARY DESTINATION 
 install(DIRECTORY recipes tables DESTINATION ${CMAKE_INSTALL_DATADIR}/rondo COMPONENT runtime FILES_MATCHING PATTERN "*.toml")
 install(DIRECTORY bench/peers DESTINATION ${CMAKE_INSTALL_DATADIR}/rondo/bench COMPONENT runtime
         PATTERN "__pycache__" EXCLUDE)
+# Man pages and completions are written by the program itself, from the descriptions of its verbs.
+set(RONDO_HELP ${PROJECT_BINARY_DIR}/help)
+add_custom_command(TARGET rondo POST_BUILD
+                   COMMAND rondo man ${RONDO_HELP}/man1
+                   COMMAND sh -c "$<TARGET_FILE:rondo> completion bash > ${RONDO_HELP}/rondo"
+                   COMMAND sh -c "$<TARGET_FILE:rondo> completion zsh > ${RONDO_HELP}/_rondo"
+                   COMMAND sh -c "$<TARGET_FILE:rondo> completion fish > ${RONDO_HELP}/rondo.fish"
+                   VERBATIM)
+install(DIRECTORY ${RONDO_HELP}/man1 DESTINATION ${CMAKE_INSTALL_MANDIR} COMPONENT runtime)
+install(FILES ${RONDO_HELP}/rondo DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions COMPONENT runtime)
+install(FILES ${RONDO_HELP}/_rondo DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/vendor-completions COMPONENT runtime)
+install(FILES ${RONDO_HELP}/rondo.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d COMPONENT runtime)
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT runtime RENAME copyright)
 install(FILES README.md CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT runtime)
 install(DIRECTORY rondo DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT dev

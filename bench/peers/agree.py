@@ -42,7 +42,7 @@ def difference(rondo, words):
             print(answer.strip())
             sys.exit(77)
         subprocess.run([rondo, "forward", os.path.join(folder, "model.toml"), "--weights", path["weights"],
-                        "--inputs", path["inputs"], "--outputs", path["ours"]], check=True)
+                        "--input", path["inputs"], "--output", path["ours"]], check=True)
         if "log_probabilities" in read(path["theirs"]):
             return probability_difference(read(path["theirs"]), read(path["ours"]))
         theirs, ours = (values(read(path[name])["logits"]) for name in ("theirs", "ours"))

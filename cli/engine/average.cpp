@@ -7,6 +7,7 @@
 
 #include "cli/engine/engine_verbs.h"
 #include "cli/engine/session.h"
+#include "rondo/base/text.h"
 
 namespace rondo::cli {
 
@@ -16,8 +17,8 @@ void run_average(const AverageOptions& options) {
   const AveragedModel averaged = run ? average_checkpoints(options.models[0], options.last)
                                      : average_models(options.models, verify_as(options.load));
   save_model(options.output, averaged.config, *averaged.network, averaged.metadata);
-  fmt::print("{}: the mean of {} {}\n", options.output, averaged.count,
-             run ? "checkpoints" : "models");
+  fmt::print("{}: the mean of {}\n", options.output,
+             counted(averaged.count, run ? "checkpoint" : "model"));
 }
 
 }  // namespace rondo::cli

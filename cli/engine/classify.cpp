@@ -86,8 +86,8 @@ class ClassifyRun {
     }
     if (seen_ > options_.batch) progress.finish();  // a few photographs need none
     if (failed_ > 0) {
-      throw Error(ExitCode::bad_input, fmt::format("{} of {} images could not be read",
-                                                   with_commas(failed_), with_commas(seen_)));
+      throw Error(ExitCode::bad_input, fmt::format("{} of {} could not be read",
+                                                   with_commas(failed_), counted(seen_, "image")));
     }
   }
 

@@ -11,6 +11,7 @@ void run_classify(const ClassifyOptions& options);
 void run_compare(const CompareOptions& options);
 void run_doctor(const DoctorOptions& options);
 void run_eval(const EvalOptions& options);
+void run_export(const ExportOptions& options);
 void run_forward(const ForwardOptions& options);
 void run_generate(const GenerateOptions& options);
 void run_import(const ImportOptions& options);

@@ -11,6 +11,7 @@
 #include "cli/engine/session.h"
 #include "rondo/base/error.h"
 #include "rondo/base/progress.h"
+#include "rondo/base/text.h"
 #include "rondo/data/parallel_text.h"
 #include "rondo/infer/agreement.h"
 #include "rondo/infer/load.h"
@@ -67,7 +68,7 @@ System translate_test(const EvalOptions& options, const TestSet& test) {
     for (const Translation& t : written) system.lines.push_back(t.candidates.front().text);
     if (options.agreement) {
       system.as_fp32 += greedy_agreement(translator, *trained.model, false, part, written);
-      if (options.decoding.weights == "bf16") {
+      if (options.decoding.precision == "bf16") {
         system.as_bf16 += greedy_agreement(translator, *trained.model, true, part, written);
       }
     }
@@ -87,16 +88,16 @@ ScoredTexts::Lines stripped(const std::vector<std::string>& lines) {
 }
 
 void say_agreement(const EvalOptions& options, const System& system) {
-  nlohmann::json json = {{"weights", options.decoding.weights}};
+  nlohmann::json json = {{"precision", options.decoding.precision}};
   const auto say = [&](const char* precision, const Agreement& found) {
     if (found.sentences == 0) return;
     const double share = static_cast<double>(found.same) / static_cast<double>(found.sentences);
     json[precision] = {{"sentences", found.sentences}, {"same", found.same}, {"share", share}};
     if (options.json) return;
     fmt::print(
-        "{} of {} sentences ({:.1f} %) decoded with {} weights are what the network as in training "
-        "writes in {}\n",
-        found.same, found.sentences, 100.0 * share, options.decoding.weights, precision);
+        "{} of {} ({:.1f} %): fast decoding in {} writes what the training network writes in {}\n",
+        found.same, counted(found.sentences, "sentence"), 100.0 * share, options.decoding.precision,
+        precision);
   };
   say("fp32", system.as_fp32);
   say("bf16", system.as_bf16);
@@ -141,7 +142,8 @@ void print_translation(const EvalOptions& options, const System& system, const T
     fmt::print("{}", report_numbers(reports[0]));
   } else {
     for (const MetricReport& report : reports) fmt::print("{}", report_text(report));
-    fmt::print("{} sentences, {:.1f} sentences/s\n", test.source.size(), speed);
+    fmt::print("{}, {:.1f} sentences/s\n",
+               counted(static_cast<int64_t>(test.source.size()), "sentence"), speed);
   }
 }
 

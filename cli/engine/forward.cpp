@@ -76,7 +76,7 @@ void run_forward(const ForwardOptions& options) {
   start_engine(options.compute);
   const ResolvedModel model = resolve_model(options.model, options.set);
   const std::shared_ptr<Network> network = network_for(options, model);
-  const NamedTensors inputs = load_tensors(options.inputs);
+  const NamedTensors inputs = load_tensors(options.input);
   at::manual_seed(options.seed);
 
   const bool has_state = std::string(model.config.task()) == "lm";
@@ -109,7 +109,7 @@ void run_forward(const ForwardOptions& options) {
   }
   for (const auto& [key, tensor] : capture.kept()) outputs[key] = tensor;
   for (const auto& [key, tensor] : state.tensors()) outputs["state." + key] = tensor;
-  save_tensors(options.outputs, outputs);
+  save_tensors(options.output, outputs);
   if (!options.state_out.empty()) state.save(options.state_out, name);
 }
 

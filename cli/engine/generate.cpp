@@ -107,18 +107,23 @@ void run_generate(const GenerateOptions& options) {
     state = trained.model->load_state(options.state_in, trained.fingerprint(), 1, verify);
   }
   Generator writer(
-      std::make_shared<CompiledLanguageModel>(trained.model, packed_format(options.weights)),
+      std::make_shared<CompiledLanguageModel>(trained.model, packed_format(options.precision)),
       state);
-  writer.read(tokens);
+  read_with_progress(writer, tokens);
   const std::chrono::duration<double> ready = std::chrono::steady_clock::now() - started;
   Sampler sampler(sampler_options(options));
   for (const int64_t token : writer.recent()) sampler.remember(token);
   const int64_t window = trained.model->config().time.window;
+  // People see prompt and continuation as one text; programs get the continuation alone.
+  const bool person = isatty(STDOUT_FILENO) == 1;
+  if (person) fmt::print("{}", prompt);
   const Pace pace = write_tokens(options, window, writer, sampler, trained.tokenizer);
+  if (person) fmt::print("\n");
   if (!options.state_out.empty()) writer.state().save(options.state_out, trained.fingerprint());
   if (options.stats) {
-    fmt::print(stderr, "\nready in {:.3f} ms: {}{} tokens of prompt read\n", ready.count() * 1e3,
-               options.state_in.empty() ? "" : "state restored, ", tokens.size());
+    fmt::print(stderr, "\nready in {:.3f} ms: {}{} of prompt read\n", ready.count() * 1e3,
+               options.state_in.empty() ? "" : "state restored, ",
+               counted(static_cast<int64_t>(tokens.size()), "token"));
     print_pace(pace);
   }
 }

@@ -21,10 +21,10 @@ void run_import(const ImportOptions& options) {
   const std::shared_ptr<Network> network = build_network(model.config);
   const SafetensorsFile file = SafetensorsFile::open(options.file);
   file.verify();
-  import_weights(*network, file, *layout);
+  import_weights(*network, file, *layout, options.all);
   save_model(options.output, model.config, *network, metadata);
-  fmt::print("{}: {} tensors of {} imported from {}\n", options.output,
-             with_commas(static_cast<int64_t>(file.entries().size())), options.file,
+  fmt::print("{}: {} of {} imported from {}\n", options.output,
+             counted(static_cast<int64_t>(file.entries().size()), "tensor"), options.file,
              options.program);
 }
 

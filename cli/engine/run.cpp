@@ -32,13 +32,21 @@ RunVerb verb_of(int (*run)(const Options&)) {
 
 const std::map<std::string, RunVerb>& engine_verbs() {
   static const std::map<std::string, RunVerb> verbs = {
-      {"average", verb_of(&run_average)},       {"bench", verb_of(&run_bench)},
-      {"classify", verb_of(&run_classify)},     {"compare", verb_of(&run_compare)},
-      {"doctor", verb_of(&run_doctor)},         {"eval", verb_of(&run_eval)},
-      {"forward", verb_of(&run_forward)},       {"generate", verb_of(&run_generate)},
-      {"import", verb_of(&run_import)},         {"info", verb_of(&run_info)},
-      {"state fork", verb_of(&run_state_fork)}, {"state info", verb_of(&run_state_info)},
-      {"state read", verb_of(&run_state_read)}, {"train", verb_of(&run_train)},
+      {"average", verb_of(&run_average)},
+      {"bench", verb_of(&run_bench)},
+      {"classify", verb_of(&run_classify)},
+      {"compare", verb_of(&run_compare)},
+      {"doctor", verb_of(&run_doctor)},
+      {"eval", verb_of(&run_eval)},
+      {"export", verb_of(&run_export)},
+      {"forward", verb_of(&run_forward)},
+      {"generate", verb_of(&run_generate)},
+      {"import", verb_of(&run_import)},
+      {"info", verb_of(&run_info)},
+      {"state fork", verb_of(&run_state_fork)},
+      {"state info", verb_of(&run_state_info)},
+      {"state read", verb_of(&run_state_read)},
+      {"train", verb_of(&run_train)},
       {"translate", verb_of(&run_translate)},
   };
   return verbs;

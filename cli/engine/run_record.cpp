@@ -39,7 +39,8 @@ nlohmann::json this_start() {
 
 }  // namespace
 
-void write_run_record(const std::string& folder, const RunConfig& config, const Task& task) {
+void write_run_record(const std::string& folder, const RunConfig& config, const Task& task,
+                      const std::string& recipe) {
   const std::string file = folder + "/run.json";
   nlohmann::json record;
   if (exists(file)) {
@@ -52,6 +53,7 @@ void write_run_record(const std::string& folder, const RunConfig& config, const 
   } else {
     const Cost cost = measure_cost(config.model);
     record = this_start();
+    record["recipe"] = recipe;
     record["parameters"] = cost.parameters;
     record["parameters_without_embeddings"] = cost.without_embeddings;
     record["multiply_adds"] = cost.multiply_adds;

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "cli/verbs.h"
+#include "rondo/infer/generator.h"
 #include "rondo/nn/tensor_file.h"
 
 namespace rondo::cli {
@@ -22,5 +23,8 @@ std::string cache_folder(const std::string& given);
 
 // The whole text of a file (plain, .gz, .zst), or of stdin for "-".
 std::string read_document(const std::string& path);
+
+// Reads tokens into a document, with a progress bar where that takes long.
+void read_with_progress(Generator& document, const std::vector<int32_t>& tokens);
 
 }  // namespace rondo::cli

@@ -23,10 +23,10 @@ void run_state_read(const StateReadOptions& options) {
   }
   Generator document(
       std::make_shared<CompiledLanguageModel>(trained.model, kernels::PackedFormat::fp32), before);
-  document.read(trained.tokenizer->encode(read_document(options.document)));
+  read_with_progress(document, trained.tokenizer->encode(read_document(options.document)));
   const State after = document.state();
   after.save(options.output, trained.fingerprint());
-  fmt::print("{}: after {} tokens, {}\n", options.output, with_commas(document.position()),
+  fmt::print("{}: after {}, {}\n", options.output, counted(document.position(), "token"),
              human_bytes(after.bytes()));
 }
 

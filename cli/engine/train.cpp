@@ -10,16 +10,20 @@
 #include "cli/engine/run_record.h"
 #include "cli/engine/session.h"
 #include "rondo/base/error.h"
+#include "rondo/base/files.h"
 #include "rondo/base/limits.h"
 #include "rondo/base/log.h"
 #include "rondo/base/memory_limit.h"
 #include "rondo/base/text.h"
 #include "rondo/base/version.h"
+#include "rondo/config/data_paths.h"
 #include "rondo/config/global_batch.h"
 #include "rondo/config/paper_table.h"
+#include "rondo/config/trained_files.h"
 #include "rondo/data/parallel_text.h"
 #include "rondo/model/cost.h"
 #include "rondo/nn/precision.h"
+#include "rondo/project/runs.h"
 #include "rondo/train/image_task.h"
 #include "rondo/train/language_task.h"
 #include "rondo/train/trainer.h"
@@ -30,7 +34,8 @@ namespace {
 
 RunConfig experiment(const TrainOptions& options) {
   RunConfig config =
-      find_experiment({options.config, options.mini, options.data, options.set}).config;
+      find_experiment({options.what.front(), options.mini, options.data, options.set}).config;
+  make_paths_absolute(config);
   if (config.train.precision == "bf16" && !nn::cpu_has_bf16()) {
     log_warn(
         "train.precision: this CPU has no instructions for bf16: it is worked in fp32, which takes "
@@ -39,8 +44,18 @@ RunConfig experiment(const TrainOptions& options) {
   return config;
 }
 
+// A tokenizer that the run has kept is used again, wherever its data are now.
+void use_kept_tokenizers(RunConfig& config, const std::string& run) {
+  for (const auto& [side, field] : tokenizer_fields(config)) {
+    const std::string kept = kept_tokenizer_path(run, side);
+    const bool gone = parse_tokenizer_request(*field).has_value() || !exists(*field);
+    if (is_tokenizer_file(*field) && gone && exists(kept)) *field = kept;
+  }
+}
+
 // The same experiment with tokenizers that are there: those still to be learned are learned now.
-RunConfig with_tokenizers(RunConfig config, const std::string& cache) {
+RunConfig with_tokenizers(RunConfig config, const std::string& run, const std::string& cache) {
+  if (is_run_folder(run)) use_kept_tokenizers(config, run);
   const std::string task = config.model.task();
   if (task == "lm" && !config.data.train.empty()) {
     config.data.tokenizer = tokenizer_file(config.data.tokenizer, {config.data.train}, cache);
@@ -114,25 +129,43 @@ void say_dry_run(const RunConfig& config, Task& task, bool json) {
 }
 
 std::string run_path(const TrainOptions& options) {
-  return options.run.empty() ? "runs/" + experiment_stem(options.config) : options.run;
+  return options.run.empty() ? "runs/" + experiment_stem(options.what.front()) : options.run;
+}
+
+// The task, its share of a group's batch; of a run that goes on, data that are not where they were
+// are asked for.
+std::unique_ptr<Task> open_task(const RunConfig& config, const std::string& run,
+                                const std::string& cache, ProcessGroup* group) {
+  try {
+    const int64_t processes = group == nullptr ? 1 : group->size();
+    return make_task(share_of_batch(with_tokenizers(config, run, cache), processes), cache, group);
+  } catch (const Error& error) {
+    if (error.code() != ExitCode::io || !is_run_folder(run)) throw;
+    throw Error(ExitCode::io, error.message(),
+                fmt::format("if the data were moved, say where they are: rondo train {} --set "
+                            "data.train=PATH (data.valid, data.test alike)",
+                            run));
+  }
 }
 
 int train_alone(const TrainOptions& options, const RunConfig& config) {
   start_engine({config.train.threads, options.kernels});
   const std::string cache = cache_folder(options.cache);
-  const RunConfig ready = share_of_batch(with_tokenizers(config, cache), 1);
+  const std::string run = run_path(options);
   // First the task: what is wrong with data or model leaves no folder behind.
-  const auto task = make_task(ready, cache);
+  const auto task = open_task(config, run, cache, nullptr);
   if (options.dry_run) {
-    say_dry_run(ready, *task, options.json);
+    say_dry_run(share_of_batch(config, 1), *task, options.json);
     return 0;
   }
   check_tensors(*task);
-  RunFolder folder(run_path(options), config);
+  RunFolder folder(run, config);
   const int exit_code =
-      train(*task, share_of_batch(config, 1), folder,
-            [&](const std::string& run) { write_run_record(run, config, *task); });
+      train(*task, share_of_batch(config, 1), folder, [&](const std::string& place) {
+        write_run_record(place, config, *task, options.what.front());
+      });
   if (exit_code == 0) fmt::print("{}\n", folder.path());
+  fmt::print(stderr, "next: {}\n", use_command(folder.path(), config.model.task()));
   return exit_code;
 }
 
@@ -140,9 +173,7 @@ int train_alone(const TrainOptions& options, const RunConfig& config) {
 std::unique_ptr<Task> make_task_in_turn(const TrainOptions& options, const RunConfig& config,
                                         ProcessGroup& group) {
   const std::string cache = cache_folder(options.cache);
-  const auto make = [&] {
-    return make_task(share_of_batch(with_tokenizers(config, cache), group.size()), cache, &group);
-  };
+  const auto make = [&] { return open_task(config, run_path(options), cache, &group); };
   std::unique_ptr<Task> task;
   if (group.rank() == 0) task = make();
   group.wait_patiently();
@@ -162,11 +193,12 @@ int train_one_of(const TrainOptions& options, const RunConfig& config, ProcessGr
   std::optional<RunFolder> folder;
   if (group.rank() == 0) folder.emplace(run_path(options), config);
   const RunConfig own = share_of_batch(config, group.size());
-  const int exit_code =
-      train_in_group(*task, own, folder ? &*folder : nullptr, group,
-                     [&](const std::string& run) { write_run_record(run, config, *task); });
+  const int exit_code = train_in_group(
+      *task, own, folder ? &*folder : nullptr, group,
+      [&](const std::string& run) { write_run_record(run, config, *task, options.what.front()); });
   group.wait_patiently();
   if (exit_code == 0 && folder) fmt::print("{}\n", folder->path());
+  if (folder) fmt::print(stderr, "next: {}\n", use_command(folder->path(), config.model.task()));
   return exit_code;
 }
 

@@ -10,6 +10,7 @@
 #include "rondo/base/error.h"
 #include "rondo/base/log.h"
 #include "rondo/base/progress.h"
+#include "rondo/base/text.h"
 #include "rondo/infer/load.h"
 
 namespace rondo::cli {
@@ -69,8 +70,8 @@ std::shared_ptr<const CompiledTranslationModel> compile(const EncoderDecoder& mo
 }
 
 nn::WeightFormat weight_format(const DecodingOptions& decoding) {
-  if (decoding.weights == "bf16") return nn::WeightFormat::bf16;
-  return decoding.weights == "int8" ? nn::WeightFormat::int8 : nn::WeightFormat::fp32;
+  if (decoding.precision == "bf16") return nn::WeightFormat::bf16;
+  return decoding.precision == "int8" ? nn::WeightFormat::int8 : nn::WeightFormat::fp32;
 }
 
 void run_translate(const TranslateOptions& options) {
@@ -95,8 +96,9 @@ void run_translate(const TranslateOptions& options) {
   }
   progress.finish();
   if (cut + reader.overlong() > 0) {
-    log_warn("{} lines were longer than {} tokens: only their beginning was translated",
-             std::max(cut, reader.overlong()), TranslatorOptions().max_source_tokens);
+    log_warn("{} longer than {} tokens: only the beginning was translated",
+             counted(std::max(cut, reader.overlong()), "line was", "lines were"),
+             TranslatorOptions().max_source_tokens);
   }
 }
 

@@ -240,6 +240,29 @@ void write_file(const std::string& path, std::string_view contents) {
   file.commit();
 }
 
+void require_writable(const std::string& path) {
+  const auto refuse = [&](const std::string& what, const std::string& advice) {
+    throw Error(ExitCode::io, fmt::format("{}: cannot write: {}", printable(path, PATH_MAX), what),
+                advice);
+  };
+  struct stat info {};
+  if (::stat(path.c_str(), &info) == 0) {
+    if (S_ISDIR(info.st_mode)) refuse("is a folder", "give the name of a file");
+    if (!S_ISREG(info.st_mode)) return;  // a device or pipe is written to directly
+  }
+  const size_t slash = path.find_last_of('/');
+  const std::string folder = slash == std::string::npos ? "."
+                             : slash == 0               ? "/"
+                                                        : path.substr(0, slash);
+  if (::stat(folder.c_str(), &info) != 0 || !S_ISDIR(info.st_mode)) {
+    refuse(fmt::format("there is no folder {}", printable(folder, PATH_MAX)),
+           "make the folder first");
+  }
+  if (::access(folder.c_str(), W_OK | X_OK) != 0) {
+    refuse(std::system_category().message(errno), "choose another folder");
+  }
+}
+
 std::string read_text_file(const std::string& path, int64_t max_bytes) {
   const ReadDescriptor file(path, 0);
   const struct stat info = file.status(path);

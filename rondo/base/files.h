@@ -55,6 +55,10 @@ class AtomicFile {
 // Replaces `path` by `contents` through AtomicFile.
 void write_file(const std::string& path, std::string_view contents);
 
+// Error{io} if a file could not be written at `path`: its folder is missing or closed to us, or it
+// is a folder itself. Writes nothing.
+void require_writable(const std::string& path);
+
 // The whole of `path`. A file longer than `max_bytes` is Error{bad_input}; no more than that is
 // ever held, so pipes and devices are safe to name.
 std::string read_text_file(const std::string& path, int64_t max_bytes);

@@ -118,7 +118,7 @@ Progress::~Progress() {
     return;
   }
   try {
-    options_.sink("\n");
+    options_.sink(options_.transient ? "\r\x1b[K" : "\n");
   } catch (...) {  // a sink that fails has no one left to tell
   }
 }
@@ -135,7 +135,8 @@ void Progress::update(int64_t done, std::string_view note) {
   last_update_ = now;
   done_ = done;
   note_ = note;
-  if (now - last_draw_ >= (terminal_ ? kRedrawSeconds : options_.interval)) {
+  const bool shown = now - start_ >= options_.delay;
+  if (shown && now - last_draw_ >= (terminal_ ? kRedrawSeconds : options_.interval)) {
     draw(now, false);
   }
 }
@@ -144,7 +145,10 @@ void Progress::finish() {
   if (finished_) {
     return;
   }
-  draw(options_.clock(), true);
+  const double now = options_.clock();
+  if (!options_.transient && now - start_ >= options_.delay) draw(now, true);
+  if (options_.transient && drawn_) options_.sink("\r\x1b[K");
+  if (options_.transient && drawn_ && to_stderr_) bar_on_stderr = false;
   finished_ = true;
 }
 

@@ -17,6 +17,8 @@ struct ProgressOptions {
   double interval = 10.0;                      // seconds between lines when not a terminal
   int64_t columns = 0;                         // width of the bar; 0: ask the terminal
   int64_t initial = 0;                         // done before we began, as after a resume
+  double delay = 0;        // seconds before anything is shown; what ends sooner shows nothing
+  bool transient = false;  // a bar leaves no trace when it ends
 };
 
 // Not thread-safe: one thread updates. Cheap to update often; it draws at most ten times a second.

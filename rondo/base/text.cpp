@@ -166,6 +166,12 @@ std::string with_commas(int64_t value) {
   return digits;
 }
 
+std::string counted(int64_t count, std::string_view one, std::string_view many) {
+  const bool single = count == 1;
+  const std::string_view noun = single || many.empty() ? one : many;
+  return fmt::format("{} {}{}", with_commas(count), noun, single || !many.empty() ? "" : "s");
+}
+
 std::string si_count(double value) {
   constexpr const char* kPrefixes[] = {"", " k", " M", " G", " T", " P"};
   constexpr size_t kLast = std::size(kPrefixes) - 1;

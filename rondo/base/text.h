@@ -28,6 +28,9 @@ std::string did_you_mean(std::string_view name, const std::vector<std::string>& 
 // 1234567 -> "1,234,567".
 std::string with_commas(int64_t value);
 
+// "1 file", "1,234 files"; `many` where the plural has no plain s: counted(2, "match", "matches").
+std::string counted(int64_t count, std::string_view one, std::string_view many = {});
+
 // Three significant digits and a decimal prefix: 1.38e9 -> "1.38 G", 4755979 -> "4.76 M",
 // 950 -> "950", 0.25 -> "0.25". From 1e18 on, and for what is not finite, as plain as printf's %g.
 std::string si_count(double value);

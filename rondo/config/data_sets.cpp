@@ -7,6 +7,7 @@
 #include "rondo/base/error.h"
 #include "rondo/base/files.h"
 #include "rondo/base/text.h"
+#include "rondo/config/data_paths.h"
 #include "rondo/config/share.h"
 
 namespace rondo {
@@ -17,13 +18,18 @@ const ConfigTable& data_file() {
   return table;
 }
 
-// "DIR/part#rest" from a part such as "train#:-1000"; "." is the folder itself.
+// "DIR/part#rest" from a part such as "train#:-1000"; "." is the folder itself. A file that is
+// there only compressed is named as such.
 std::string below(const std::string& folder, const std::string& part) {
   if (part.empty()) return "";
   const size_t mark = part.find('#');
   const std::string path = part.substr(0, mark);
   const std::string rest = mark == std::string::npos ? "" : part.substr(mark);
-  return (path == "." ? folder : folder + "/" + path) + rest;
+  std::string whole = path == "." ? folder : folder + "/" + path;
+  for (const char* ending : {".gz", ".zst"}) {
+    if (!exists(whole) && exists(whole + ending)) whole += ending;
+  }
+  return whole + rest;
 }
 
 std::string folder_of(const std::string& name, const DataSet& set, const DataFolders& folders) {
@@ -69,7 +75,7 @@ DataFolders parse_data_folders(const std::vector<std::string>& given) {
       throw Error(ExitCode::usage, fmt::format("--data {}: expected NAME=DIR", item));
     }
     if (!name.empty()) find_data_set(name);
-    folders[name] = folder;
+    folders[name] = expand_home(folder);
   }
   return folders;
 }

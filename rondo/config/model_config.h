@@ -193,7 +193,8 @@ struct ResolvedModel {
   ModelConfig config;
   std::string weights;  // path of a model file; empty when only the configuration is known
 };
-// `given` is a name of the zoo, a TOML file or a model file; `assignments` are --set arguments.
+// `given` is a name of the zoo, a TOML file, a model file or checkpoint, a run folder or an
+// exported one; `assignments` are --set arguments.
 ResolvedModel resolve_model(const std::string& given, const std::vector<std::string>& assignments);
 
 // What `rondo info` may change from the command line; 0 = leave.

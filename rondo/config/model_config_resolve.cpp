@@ -3,11 +3,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 
 #include "rondo/base/error.h"
+#include "rondo/base/file_kind.h"
 #include "rondo/base/files.h"
 #include "rondo/base/safetensors.h"
 #include "rondo/config/depth_plan.h"
+#include "rondo/config/trained_files.h"
 #include "rondo/config/zoo.h"
 
 namespace rondo {
@@ -69,13 +72,35 @@ void check_claims(const ModelConfig& config, const SafetensorsFile& file) {
 
 ConfigTable table_of_model_file(const SafetensorsFile& file) {
   const auto found = file.metadata().find(kModelConfigKey);
-  if (found == file.metadata().end()) {
-    throw Error(ExitCode::bad_input,
-                fmt::format("{}: holds weights but no configuration (metadata '{}' is missing)",
-                            file.path(), kModelConfigKey),
-                "name the model and pass this file with --weights");
+  if (found != file.metadata().end()) {
+    return ConfigTable::from_string(found->second, file.path() + " (configuration)");
   }
-  return ConfigTable::from_string(found->second, file.path() + " (configuration)");
+  // Checkpoints of earlier versions are described by their run.
+  const std::filesystem::path folder = std::filesystem::path(file.path()).parent_path();
+  const auto format = file.metadata().find("format");
+  if (format != file.metadata().end() && format->second == kCheckpointFormat &&
+      is_run_folder(folder.parent_path().string())) {
+    return ConfigTable::from_file((folder.parent_path() / "config.toml").string());
+  }
+  throw Error(ExitCode::bad_input,
+              fmt::format("{}: holds weights but no configuration (metadata '{}' is missing)",
+                          file.path(), kModelConfigKey),
+              "name the model and pass this file with --weights");
+}
+
+// A file that is neither a model nor TOML is told by what it is.
+void require_config_file(const std::string& path) {
+  const FileLook look = look_at_file(path);
+  if (look.kind == FileKind::missing || look.kind == FileKind::toml ||
+      look.kind == FileKind::empty || ends_with(path, ".toml")) {
+    return;
+  }
+  const std::string advice = advice_for(look, path);
+  throw Error(ExitCode::bad_input,
+              fmt::format("{}: expected a model (a name, a TOML configuration, a model file or a "
+                          "run folder), got {}",
+                          path, look.what),
+              advice.empty() ? "'rondo models' lists all names" : advice);
 }
 
 }  // namespace
@@ -84,12 +109,14 @@ ResolvedModel resolve_model(const std::string& given, const std::vector<std::str
   ResolvedModel model;
   model.name = given;
   ConfigTable table;
-  if (ends_with(given, ".safetensors")) {
-    const SafetensorsFile file = SafetensorsFile::open(given);
+  const std::string weights = weights_file(given);
+  if (ends_with(weights, ".safetensors")) {
+    const SafetensorsFile file = SafetensorsFile::open(weights);
     table = table_of_model_file(file);
     check_claims(read_model_config(table), file);
-    model.weights = given;
+    model.weights = weights;
   } else if (ends_with(given, ".toml") || exists(given)) {
+    require_config_file(given);
     table = ConfigTable::from_file(given);
   } else {
     table = ConfigTable::from_string(dump_model_config(find_model(given).config()), given);

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "rondo/config/data_paths.h"
+
 namespace rondo {
 namespace {
 
@@ -32,6 +34,7 @@ RunConfig read_run_config(const ConfigTable& table) {
   read_config(table, "train", config.train);
   read_config(table, "optimizer", config.optimizer);
   read_config(table, "schedule", config.schedule);
+  expand_homes(config);
   return config;
 }
 

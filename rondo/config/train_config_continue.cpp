@@ -7,6 +7,9 @@
 #include <sstream>
 
 #include "rondo/base/error.h"
+#include "rondo/base/files.h"
+#include "rondo/config/exported_model.h"
+#include "rondo/config/trained_files.h"
 
 namespace rondo {
 namespace {
@@ -38,7 +41,24 @@ std::vector<DumpedKey> dumped_keys(const RunConfig& config) {
 [[noreturn]] void refuse_change(const std::string& run, const std::string& what) {
   throw Error(ExitCode::bad_input,
               fmt::format("{}: the folder holds another experiment: {}", run, what),
-              "choose another folder with -o, or remove this one");
+              fmt::format("to continue this run: rondo train {}; for another one choose another "
+                          "folder with -o",
+                          run));
+}
+
+// Whether a tokenizer is the one that the run keeps, wherever it lies now.
+bool is_kept_tokenizer(const std::string& run, const std::string& key, const RunConfig& now) {
+  RunConfig copy = now;
+  const std::string task = copy.model.task();
+  for (const auto& [side, field] : tokenizer_fields(copy)) {
+    const std::string name = side == "text" || side == "joint" ? "tokenizer" : side + "_tokenizer";
+    const bool of_task = (side == "text") == (task == "lm");
+    if (!of_task || key != "data." + name || !is_tokenizer_file(*field)) continue;
+    const std::string kept = kept_tokenizer_path(run, side);
+    return exists(kept) && exists(*field) &&
+           read_tokenizer_model(kept, INT64_MAX) == read_tokenizer_model(*field, INT64_MAX);
+  }
+  return false;
 }
 
 }  // namespace
@@ -48,7 +68,11 @@ const std::vector<std::string>& changeable_keys() {
       // How long, and how often something is done. Under linear and cosine schedules the rates of
       // the steps to come change with the number of steps.
       "train.steps", "train.log_every", "train.eval_every", "train.eval_tokens", "train.save_every",
-      "train.keep", "train.patience", "train.probe_every", "data.test",
+      "train.keep", "train.patience", "train.probe_every",
+      // Where data are: whether those to learn from are the same is seen by their content when the
+      // run finds its place in them; what is evaluated may be added or changed at any time. A run
+      // that continues needs neither the weights it began with nor the place its teacher had.
+      "data.train", "data.valid", "data.test", "train.start", "distill.teacher",
       // How it is computed.
       "train.threads", "train.precision", "train.recompute_levels", "train.reduce_precision",
       "train.shard_optimizer", "data.threads",
@@ -68,8 +92,9 @@ std::vector<ConfigChange> config_changes(const std::string& run, const RunConfig
   std::vector<ConfigChange> changes;
   for (size_t i = 0; i < std::min(a.size(), b.size()); ++i) {
     if (a[i].key == b[i].key && a[i].value == b[i].value) continue;
-    const bool allowed = a[i].key == b[i].key && std::find(changeable.begin(), changeable.end(),
-                                                           a[i].key) != changeable.end();
+    const bool allowed = a[i].key == b[i].key && (std::find(changeable.begin(), changeable.end(),
+                                                            a[i].key) != changeable.end() ||
+                                                  is_kept_tokenizer(run, a[i].key, now));
     if (!allowed) {
       refuse_change(run, fmt::format("expected {} = {}, got {} = {}", a[i].name, a[i].value,
                                      b[i].name, b[i].value));

@@ -12,17 +12,24 @@ struct TextConfig {
   std::string valid;
   std::string test;
   std::string tokenizer = "bytes";
+  int64_t divide = 0;
 };
 
 template <class V>
 void describe(V& v, TextConfig& c) {
-  v.field("train", c.train, "documents to learn from: a folder, a file, or a .list of files");
+  v.field("train", c.train,
+          "documents to learn from: a folder, a file, or a .list of files; may end in a part: "
+          "#:-5% (without the last 5 % of the text), #-3: (the last 3 documents), #:1000000B");
   v.field("valid", c.valid, "documents to evaluate on while training");
   v.field("test", c.test, "documents for 'rondo eval'");
   v.field(
       "tokenizer", c.tokenizer,
       "\"bytes\", a SentencePiece model, or \"bpe:4096\": one of so many pieces is learned from "
       "the training data first");
+  v.field("divide", c.divide,
+          "training documents longer than this many bytes are divided at ends of lines, so that "
+          "the rows of a batch read different text; 0 = never",
+          at_least(0));
 }
 
 // Sentence pairs for translation.
@@ -52,7 +59,7 @@ template <class V>
 void describe(V& v, PairConfig& c) {
   v.field("train", c.train,
           "pairs to learn from: PREFIX of PREFIX.de and PREFIX.en, two files joined by a comma, or "
-          "a .tsv; plain, .gz or .zst");
+          "a .tsv; plain, .gz or .zst; may end in a part: #:-2000 (without the last 2,000 lines)");
   v.field("valid", c.valid, "pairs to evaluate on while training");
   v.field("test", c.test, "pairs for 'rondo eval'");
   v.field("source", c.source, "what the source file's name ends in after the prefix");
@@ -84,7 +91,8 @@ template <class V>
 void describe(V& v, ImageDataConfig& c) {
   v.field("train", c.train,
           "images to learn from: a folder of class folders, a .tar of one, CIFAR binaries or IDX "
-          "files; a path may go on with a split (cifar10/train) and end in a part (#:-1000)");
+          "files; a path may go on with a split (cifar10/train) and end in a part (#:-1000, "
+          "#:-10%/class)");
   v.field("valid", c.valid, "images to evaluate on while training");
   v.field("test", c.test, "images for 'rondo eval'");
   v.field("strict", c.strict, "stop at an image that cannot be read instead of passing it over");

@@ -1,5 +1,6 @@
-// What a user means by a trained model on the command line, torch-free: a run folder or a model
-// file, with its configuration and, if it is a run's, the experiment it came from.
+// What a user means by a trained model on the command line, torch-free: a run folder, an exported
+// folder (config/exported_model.h), a model file or a checkpoint, with its configuration and, where
+// it is known, the experiment it came from.
 #pragma once
 
 #include <optional>
@@ -24,12 +25,24 @@ std::map<std::string, std::string> image_metadata(const AugmentConfig& augment,
 
 // The experiment a run folder was made by. Error{bad_input} if it is none.
 RunConfig read_run_folder(const std::string& path);
+bool is_run_folder(const std::string& path);
+
+// The checkpoints of a run folder, newest first, and the step that a checkpoint's name says.
+std::vector<std::string> checkpoint_files(const std::string& run);
+int64_t checkpoint_step(const std::string& file);
+// What the metadata key "format" of a checkpoint says.
+constexpr const char* kCheckpointFormat = "rondo-checkpoint-1";
+
+// Where the weights of `given` are: of a run its best model or else its newest checkpoint, of an
+// exported folder its model; any file is its own. "" if a folder has neither.
+std::string weights_file(const std::string& given);
 
 struct TrainedFiles {
-  std::string weights;  // a model file
+  std::string weights;  // a model file or a checkpoint
   ModelConfig model;
-  // Of a run folder. Its tokenizers are the folder's own copies where it has them, so that a run
-  // can be moved.
+  // Of a run folder, and of files in one; of a model that was exported or averaged without the
+  // names of its data. Its tokenizers are the copies that the folder or file holds, so that it can
+  // be moved.
   std::optional<RunConfig> run;
   // Of an image network: the run's, else the file's. No names and ImageNet's way where neither
   // knows.
@@ -37,8 +50,9 @@ struct TrainedFiles {
   AugmentConfig augment;
 };
 
-// `given`: a run folder or a model file. Error{bad_input} if it is neither, or a run that has not
-// written a model yet.
+// `given`: a run folder, an exported folder, a model file or a checkpoint. A run without a best
+// model is used as its newest checkpoint has it, which the log says once. Error{bad_input} if it is
+// none of these, or a run that has saved nothing yet.
 TrainedFiles find_trained(const std::string& given);
 
 // Error{bad_input} unless `trained` is of this task ("lm", "translation", "image").
@@ -47,6 +61,11 @@ void require_task(const TrainedFiles& trained, const std::string& given, const s
 // The same network with so many loops (recursive networks) or levels (ring and universal ones).
 // Error{usage} if the levels of the network are all its own; `given` names it.
 ModelConfig with_loops(ModelConfig config, int64_t loops, const std::string& given);
+
+// The tokenizers of an experiment by the side they are for ("text", "joint", "source", "target"),
+// each with the field that names it, and whether that is a file.
+std::vector<std::pair<std::string, std::string*>> tokenizer_fields(RunConfig& config);
+bool is_tokenizer_file(const std::string& tokenizer);
 
 // Copies the tokenizers of `config` into the run folder, once.
 void keep_tokenizers(const std::string& run, const RunConfig& config);

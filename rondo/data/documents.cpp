@@ -12,6 +12,7 @@
 
 #include "rondo/base/error.h"
 #include "rondo/base/log.h"
+#include "rondo/base/part_spec.h"
 #include "rondo/base/require.h"
 #include "rondo/base/text.h"
 #include "rondo/data/documents_cache.h"
@@ -21,12 +22,22 @@
 namespace rondo {
 namespace {
 
-// One cache for each source and tokenizer, however the source is spelled.
-std::string cache_path(const DocumentsOptions& options, const Tokenizer& tokenizer) {
+// One cache for each source, part of it and tokenizer, however the source is spelled.
+std::string cache_path(const DocumentsOptions& options, const std::vector<TextPiece>& pieces,
+                       const Tokenizer& tokenizer) {
   std::error_code ignored;
-  std::filesystem::path source = std::filesystem::canonical(options.source, ignored);
+  const PartSpec part = parse_part(options.source);
+  std::filesystem::path source = std::filesystem::canonical(part.path, ignored);
   TextHash hash;
-  const std::string key = fmt::format("{}\n{}", source.string(), tokenizer.fingerprint());
+  std::string key = fmt::format("{}\n{}", source.string(), tokenizer.fingerprint());
+  if (options.divide > 0) key += fmt::format("\ndivide {}", options.divide);
+  if (part.is_part) {
+    key += "\n#" + part.written;
+    // A percentage moves when a file that is not of the part grows.
+    for (const TextPiece& piece : pieces) {
+      if (!piece.whole()) key += fmt::format("\n{}:{}", piece.begin, piece.end);
+    }
+  }
   hash.add(key.data(), key.size());
   return fmt::format("{}/documents-{}.safetensors", options.cache_folder,
                      hex_fingerprint(hash.value()));
@@ -35,16 +46,19 @@ std::string cache_path(const DocumentsOptions& options, const Tokenizer& tokeniz
 }  // namespace
 
 Documents Documents::open(const DocumentsOptions& options, const Tokenizer& tokenizer) {
-  const std::vector<std::string> files = list_sources(options.source);
+  require(options.divide >= 0, "documents: expected 0 or more bytes, got {}", options.divide);
+  const std::vector<TextPiece> pieces = list_text(options.source);
+  std::vector<std::string> files;
+  for (const TextPiece& piece : pieces) files.push_back(piece.path);
   make_cache_folder(options.cache_folder);
-  const std::string path = cache_path(options, tokenizer);
+  const std::string path = cache_path(options, pieces, tokenizer);
   std::optional<Documents> cached = DocumentsCache::load(path, tokenizer);
   if (cached && DocumentsCache::is_fresh(*cached, files)) {
     log_debug("documents: using {}", printable(path, PATH_MAX));
     return std::move(*cached);
   }
   cached.reset();
-  build_documents(path, options.source, files, tokenizer);
+  build_documents(path, options, pieces, tokenizer);
   cached = DocumentsCache::load(path, tokenizer);
   if (!cached) {
     throw Error(

@@ -20,8 +20,11 @@
 namespace rondo {
 
 struct DocumentsOptions {
-  std::string source;        // a file, folder or list, as for list_sources()
+  std::string source;        // a file, folder or list, or a part of it, as for list_text()
   std::string cache_folder;  // made if it is not there
+  // Longer texts become several documents of about so many bytes, divided between lines, so that
+  // the rows of a batch have something different to read; 0 = one document a file.
+  int64_t divide = 0;
 };
 
 // Immutable once open; safe from any number of threads. Moving keeps pointers to document(i).

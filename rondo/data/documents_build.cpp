@@ -6,9 +6,11 @@
 #include <algorithm>
 #include <climits>
 #include <filesystem>
+#include <utility>
 
 #include "rondo/base/error.h"
 #include "rondo/base/log.h"
+#include "rondo/base/part_spec.h"
 #include "rondo/base/progress.h"
 #include "rondo/base/text.h"
 #include "rondo/data/documents_cache.h"
@@ -30,6 +32,10 @@ class WordCounter {
     }
   }
   int64_t count() const { return count_; }
+  void restart() {
+    count_ = 0;
+    in_word_ = false;
+  }
 
  private:
   bool in_word_ = false;
@@ -38,24 +44,26 @@ class WordCounter {
 
 class DocumentsBuilder {
  public:
-  DocumentsBuilder(const std::string& path, const std::string& source, const Tokenizer& tokenizer)
+  DocumentsBuilder(const std::string& path, const DocumentsOptions& options,
+                   const Tokenizer& tokenizer)
       : path_(path),
-        source_(source),
+        source_(parse_part(options.source).path),
+        divide_(options.divide > 0 ? options.divide : INT64_MAX),
         tokenizer_(tokenizer),
         spool_(std::filesystem::path(path).parent_path().string(), token_type_for(tokenizer)),
         built_(nanoseconds_now()) {}
 
-  void read(const std::vector<std::string>& files) {
+  void read(const std::vector<TextPiece>& pieces) {
     int64_t total = 0;
-    for (const std::string& file : files) {
-      stamps_.push_back(stamp_of(file));
+    for (const TextPiece& piece : pieces) {
+      stamps_.push_back(stamp_of(piece.path));
       total += stamps_.back().size;
     }
     Progress progress("tokenizing", total);
     int64_t before = 0;
-    for (SourceStamp& stamp : stamps_) {
-      read_document(stamp, before, progress);
-      before += stamp.size;
+    for (size_t i = 0; i < pieces.size(); ++i) {
+      read_piece(pieces[i], stamps_[i], before, progress);
+      before += stamps_[i].size;
       progress.update(before);
     }
     progress.finish();
@@ -102,27 +110,46 @@ class DocumentsBuilder {
   }
 
  private:
-  void read_document(SourceStamp& stamp, int64_t before, Progress& progress) {
-    TextReader reader(stamp.path);
+  void read_piece(const TextPiece& piece, SourceStamp& stamp, int64_t before, Progress& progress) {
+    TextReader reader(piece);
     TextHash hash;
-    WordCounter words;
-    int64_t bytes = 0;
+    piece_bytes_ = 0;
+    const size_t documents = bytes_.size();
     read_stretches(reader, [&](std::string_view text) {
       hash.add(text.data(), text.size());
-      words.add(text);
-      bytes += static_cast<int64_t>(text.size());
-      spool_.add(tokenizer_.encode(text));
+      while (!text.empty()) {
+        const size_t length = document_cut(text);
+        words_seen_.add(text.substr(0, length));
+        piece_bytes_ += static_cast<int64_t>(length);
+        spool_.add(tokenizer_.encode(text.substr(0, length)));
+        text.remove_prefix(length);
+        if (piece_bytes_ >= divide_) end_document(stamp.path);
+      }
       progress.update(before + std::min(reader.consumed(), stamp.size));
     });
     stamp.content = hash.value();
-    if (spool_.count() == starts_.back()) {
-      ++empty_;
-      return;
-    }
+    end_document(stamp.path);
+    if (bytes_.size() == documents) ++empty_;
+  }
+
+  // How much of `text`, which is made of whole stretches, still belongs to the document.
+  size_t document_cut(std::string_view text) const {
+    const int64_t room = divide_ - piece_bytes_;
+    if (room >= static_cast<int64_t>(text.size())) return text.size();
+    size_t cut = 0;
+    while (cut < static_cast<size_t>(room)) cut += encode_cut(text.substr(cut), true);
+    return cut;
+  }
+
+  void end_document(const std::string& path) {
+    const int64_t bytes = std::exchange(piece_bytes_, 0);
+    const int64_t words = words_seen_.count();
+    words_seen_.restart();
+    if (spool_.count() == starts_.back()) return;
     starts_.push_back(spool_.count());
     bytes_.push_back(bytes);
-    words_.push_back(words.count());
-    names_ += name_of(stamp.path);
+    words_.push_back(words);
+    names_ += name_of(path);
     names_.push_back('\0');
   }
 
@@ -140,18 +167,21 @@ class DocumentsBuilder {
     for (const int64_t bytes : bytes_) {
       text_bytes += bytes;
     }
-    log_info("documents: {} documents of {}, {} tokens, {} of text{}", bytes_.size(),
-             printable(source_), si_count(static_cast<double>(spool_.count())),
-             human_bytes(text_bytes),
-             empty_ > 0 ? fmt::format("; {} empty files skipped", empty_) : "");
+    log_info("documents: {} of {}, {} tokens, {} of text{}",
+             counted(static_cast<int64_t>(bytes_.size()), "document"), printable(source_),
+             si_count(static_cast<double>(spool_.count())), human_bytes(text_bytes),
+             empty_ > 0 ? fmt::format("; {} skipped", counted(empty_, "empty file")) : "");
   }
 
   std::string path_;
   std::string source_;
+  int64_t divide_;
   const Tokenizer& tokenizer_;
   TokenSpool spool_;
   std::string built_;
   std::vector<SourceStamp> stamps_;
+  int64_t piece_bytes_ = 0;  // of the document that is being read
+  WordCounter words_seen_;
   std::vector<int64_t> starts_ = {0};
   std::vector<int64_t> bytes_;
   std::vector<int64_t> words_;
@@ -161,10 +191,10 @@ class DocumentsBuilder {
 
 }  // namespace
 
-void build_documents(const std::string& path, const std::string& source,
-                     const std::vector<std::string>& files, const Tokenizer& tokenizer) {
-  DocumentsBuilder builder(path, source, tokenizer);
-  builder.read(files);
+void build_documents(const std::string& path, const DocumentsOptions& options,
+                     const std::vector<TextPiece>& pieces, const Tokenizer& tokenizer) {
+  DocumentsBuilder builder(path, options, tokenizer);
+  builder.read(pieces);
   builder.write();
 }
 

@@ -11,6 +11,7 @@
 #include "rondo/base/safetensors.h"
 #include "rondo/data/cache_file.h"
 #include "rondo/data/documents.h"
+#include "rondo/data/text_source.h"
 
 namespace rondo {
 
@@ -36,9 +37,9 @@ struct DocumentsCache {
   static bool is_fresh(const Documents& documents, const std::vector<std::string>& files);
 };
 
-// Reads all `files` and writes the cache. `source` is what they were listed from.
-void build_documents(const std::string& path, const std::string& source,
-                     const std::vector<std::string>& files, const Tokenizer& tokenizer);
+// Reads all `pieces` and writes the cache. `options.source` is what they were listed from.
+void build_documents(const std::string& path, const DocumentsOptions& options,
+                     const std::vector<TextPiece>& pieces, const Tokenizer& tokenizer);
 
 // Over the text and its tokens; and over that, names and manifest. 16 hex digits each.
 std::string text_checksum(const CacheArrays& arrays, const std::string& fingerprint);

@@ -294,7 +294,7 @@ class ParallelBuilder {
   }
 
   void report() const {
-    log_info("parallel text: {} pairs of {}, {} and {} tokens{}{}", with_commas(counts_.pairs),
+    log_info("parallel text: {} of {}, {} and {} tokens{}{}", counted(counts_.pairs, "pair"),
              names(), si_count(static_cast<double>(source_spool_.count())),
              si_count(static_cast<double>(target_spool_.count())), skipped(),
              counts_.long_cut > 0 ? fmt::format("; {} cut to {} tokens",
@@ -305,8 +305,8 @@ class ParallelBuilder {
   [[noreturn]] void fail_empty() const {
     throw Error(ExitCode::bad_input,
                 counts_.lines == 0 ? fmt::format("{}: there are no pairs: no lines at all", names())
-                                   : fmt::format("{}: no pair remains of {} lines{}", names(),
-                                                 with_commas(counts_.lines), skipped()),
+                                   : fmt::format("{}: no pair remains of {}{}", names(),
+                                                 counted(counts_.lines, "line"), skipped()),
                 counts_.long_skipped > 0 ? "allow more tokens, or let long sentences be cut" : "");
   }
 

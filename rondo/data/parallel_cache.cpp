@@ -125,8 +125,11 @@ std::optional<ParallelArrays> map_parallel(const SafetensorsFile& file,
 
 std::string parallel_owner(const ParallelOptions& options, const Tokenizer& source,
                            const Tokenizer& target) {
-  return fmt::format("{} {}, {} tokens, {}", source.fingerprint(), target.fingerprint(),
-                     options.max_tokens, options.cut ? "cut" : "skipped");
+  const ParallelFiles& files = options.files;
+  const std::string part =
+      files.whole() ? "" : fmt::format(", lines {}:{}", files.first_line, files.last_line);
+  return fmt::format("{} {}, {} tokens, {}{}", source.fingerprint(), target.fingerprint(),
+                     options.max_tokens, options.cut ? "cut" : "skipped", part);
 }
 
 std::string pairs_checksum(const ParallelArrays& arrays, const Tokenizer& source,

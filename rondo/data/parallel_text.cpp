@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "rondo/base/error.h"
+#include "rondo/base/part_spec.h"
 #include "rondo/base/text.h"
 #include "rondo/data/cache_file.h"
 #include "rondo/data/text_source.h"
@@ -79,10 +80,9 @@ ParallelFiles find_joined(const std::string& spec) {
                                "SOURCE,TARGET, or a .tsv");
 }
 
-}  // namespace
-
-ParallelFiles find_parallel(const std::string& spec, const std::string& source_language,
-                            const std::string& target_language) {
+// The files of `spec`, which has no part.
+ParallelFiles find_whole(const std::string& spec, const std::string& source_language,
+                         const std::string& target_language) {
   const bool has_comma = spec.find(',') != std::string::npos;
   if (is_tsv_name(spec) && (is_there(spec) || !has_comma)) {
     if (!is_there(spec)) {
@@ -105,6 +105,35 @@ ParallelFiles find_parallel(const std::string& spec, const std::string& source_l
     fail_missing(spec, missing);
   }
   return {require_file(source), require_file(target)};
+}
+
+}  // namespace
+
+ParallelFiles find_parallel(const std::string& spec, const std::string& source_language,
+                            const std::string& target_language) {
+  const PartSpec part = parse_part(spec);
+  ParallelFiles files = find_whole(part.path, source_language, target_language);
+  if (!part.is_part) return files;
+  if (part.by_class || part.uses(PartEnd::Unit::bytes)) {
+    throw Error(ExitCode::bad_input,
+                fmt::format("{}: sentence pairs have neither classes nor parts in bytes",
+                            printable(spec, PATH_MAX)),
+                "count lines, or give a percentage");
+  }
+  PairReader reader(files);
+  std::string source;
+  std::string target;
+  while (reader.next(source, target)) {
+  }
+  files.first_line = part_place(part.first, reader.line(), 0);
+  files.last_line = part_place(part.last, reader.line(), reader.line());
+  if (files.first_line >= files.last_line) {
+    throw Error(ExitCode::bad_input,
+                fmt::format("{}: nothing is left of {}", printable(spec, PATH_MAX),
+                            counted(reader.line(), "sentence pair")),
+                "take another part");
+  }
+  return files;
 }
 
 // The lines of one file, or their first two columns.
@@ -228,6 +257,20 @@ PairReader::PairReader(PairReader&& other) noexcept = default;
 PairReader& PairReader::operator=(PairReader&& other) noexcept = default;
 
 bool PairReader::next(std::string& source, std::string& target) {
+  while (skipped_ < files_.first_line) {
+    if (!next_line(source, target)) return false;
+    ++skipped_;
+  }
+  if (skipped_ + line_ >= files_.last_line || !next_line(source, target)) {
+    source.clear();
+    target.clear();
+    return false;
+  }
+  ++line_;
+  return true;
+}
+
+bool PairReader::next_line(std::string& source, std::string& target) {
   const bool more = source_->next(source, target_ ? nullptr : &target);
   if (target_ && target_->next(target, nullptr) != more) {
     const int64_t sources = source_->count_all();
@@ -241,11 +284,10 @@ bool PairReader::next(std::string& source, std::string& target) {
   if (!more) {
     return false;
   }
-  ++line_;
   if (!target_ && source_->tabs() == 0) {
     throw Error(ExitCode::bad_input,
                 fmt::format("{}:{}: expected source TAB target, got a line without a tab",
-                            printable(files_.source, PATH_MAX), line_));
+                            printable(files_.source, PATH_MAX), skipped_ + line_ + 1));
   }
   over_long_ = source_->over_long() || (target_ && target_->over_long());
   return true;

@@ -26,6 +26,11 @@ namespace rondo {
 struct ParallelFiles {
   std::string source;
   std::string target;  // empty: `source` is a TSV
+  // Lines [first_line, last_line) are read, counted from 0.
+  int64_t first_line = 0;
+  int64_t last_line = INT64_MAX;
+
+  bool whole() const { return first_line == 0 && last_line == INT64_MAX; }
 };
 
 // `spec` is one of
@@ -33,7 +38,9 @@ struct ParallelFiles {
 //   PATH,PATH                    source, target; plain, .gz or .zst
 //   PREFIX                       PREFIX.<source language> and PREFIX.<target language>, each plain,
 //                                .gz or .zst; if there are several, the first of these
-// Error{io} naming all names tried if one is missing, Error{bad_input} if it is no regular file.
+// and may end in a part (base/part_spec.h), whose numbers count lines: corpus#:-2000, corpus#-1%:
+// Error{io} naming all names tried if one is missing, Error{bad_input} if it is no regular file, or
+// if nothing is left of it.
 ParallelFiles find_parallel(const std::string& spec, const std::string& source_language,
                             const std::string& target_language);
 
@@ -51,7 +58,7 @@ class PairReader {
   // line of a TSV has no tab, or compressed data are damaged; Error{io}.
   bool next(std::string& source, std::string& target);
 
-  int64_t line() const { return line_; }         // of the pair last given, from 1
+  int64_t line() const { return line_; }  // of the pair last given, from 1; of a part, its own
   bool over_long() const { return over_long_; }  // a side of it is cut to kMaxLineBytes
   int64_t consumed() const;  // bytes of the files themselves taken so far, for progress
 
@@ -64,7 +71,10 @@ class PairReader {
   ParallelFiles files_;
   std::unique_ptr<Lines> source_;
   std::unique_ptr<Lines> target_;  // null for a TSV
+  bool next_line(std::string& source, std::string& target);
+
   int64_t line_ = 0;
+  int64_t skipped_ = 0;  // lines before the part
   bool over_long_ = false;
 };
 

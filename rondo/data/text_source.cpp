@@ -178,7 +178,7 @@ TextReader::~TextReader() = default;
 TextReader::TextReader(TextReader&& other) noexcept = default;
 TextReader& TextReader::operator=(TextReader&& other) noexcept = default;
 
-size_t TextReader::read(char* out, size_t size) {
+size_t TextReader::read_stream(char* out, size_t size) {
   const size_t got = size == 0 ? 0 : stream_->read(out, size);
   produced_ += static_cast<int64_t>(got);
   if (produced_ > kMinBombBytes && produced_ / kMaxExpansion > consumed()) {

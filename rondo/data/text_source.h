@@ -34,6 +34,25 @@ constexpr int64_t kMaxExpansion = 200;
 // `path` is neither file nor folder. May be empty (a folder without files).
 std::vector<std::string> list_sources(const std::string& path);
 
+// All of one file's text, or a stretch of it: from the first line that begins at or after byte
+// `begin` of the decompressed text to the first that begins at or after `end`. (Where a line is
+// longer than kMaxCutLine, the cut is between two characters.) So pieces that adjoin share nothing
+// and leave nothing out.
+struct TextPiece {
+  std::string path;
+  int64_t begin = 0;
+  int64_t end = INT64_MAX;
+
+  bool whole() const { return begin == 0 && end == INT64_MAX; }
+};
+constexpr size_t kMaxCutLine = size_t{1} << 16;
+
+// What `spec` stands for: a path as for list_sources(), and after it a part if one is wanted
+// (base/part_spec.h). Plain numbers count documents, percentages and NB bytes of text, all
+// documents taken together: "novel.txt#:-5%", "books#-3:", "input.txt#:1000000B".
+// Error{bad_input} if nothing is left.
+std::vector<TextPiece> list_text(const std::string& spec);
+
 // The text of one file as a stream. A name that ends in .gz or .zst is decompressed (all members
 // or frames, one after the other); any other is read as it is. No more than a window of it is in
 // memory. Error{io} from the system; Error{bad_input} naming the file if compressed data are cut
@@ -41,6 +60,7 @@ std::vector<std::string> list_sources(const std::string& path);
 class TextReader {
  public:
   explicit TextReader(const std::string& path);
+  explicit TextReader(const TextPiece& piece);
   ~TextReader();
   TextReader(TextReader&& other) noexcept;
   TextReader& operator=(TextReader&& other) noexcept;
@@ -54,9 +74,18 @@ class TextReader {
   class Stream;  // one per kind of file; internal
 
  private:
+  size_t read_stream(char* out, size_t size);
+  std::string_view look_ahead();
+  size_t take(char* out, size_t size);
+
   std::string path_;
   std::unique_ptr<Stream> stream_;
-  int64_t produced_ = 0;  // bytes given by read()
+  int64_t produced_ = 0;      // bytes taken from the stream
+  int64_t at_ = 0;            // bytes of the text given or skipped
+  int64_t end_ = INT64_MAX;   // as the piece has it
+  int64_t stop_ = INT64_MAX;  // where the text is cut, once that is known
+  std::string ahead_;         // read from the stream but not given, from `given_` on
+  size_t given_ = 0;
 };
 
 // `line`, the first of a file, without the byte order mark.

@@ -91,7 +91,7 @@ constexpr int64_t kMinTrainedVocabulary = 256;
 constexpr int64_t kMaxTrainedVocabulary = 65536;
 
 struct TokenizerTraining {
-  std::vector<std::string> sources;  // each a file, folder or list, as for list_sources()
+  std::vector<std::string> sources;  // each as for list_text()
   std::string output;                // the .model file
 
   // Ids in all: 4 special tokens, the 256 bytes, the characters covered, and what is learned. Less

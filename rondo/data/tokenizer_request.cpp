@@ -41,7 +41,9 @@ std::string tokenizer_file(const std::string& spec, const std::vector<std::strin
   const auto add = [&](const std::string& text) { hash.add(text.data(), text.size() + 1); };
   add(spec);
   for (const std::string& source : sources) {
-    for (const std::string& file : list_sources(source)) {
+    for (const TextPiece& piece : list_text(source)) {
+      const std::string& file = piece.path;
+      if (!piece.whole()) add(fmt::format("{}:{}", piece.begin, piece.end));
       std::error_code ignored;
       const auto time = std::filesystem::last_write_time(file, ignored).time_since_epoch().count();
       add(std::filesystem::absolute(file, ignored).string());

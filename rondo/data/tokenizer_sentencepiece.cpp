@@ -15,6 +15,7 @@
 #include "rondo/base/error.h"
 #include "rondo/base/files.h"
 #include "rondo/base/text.h"
+#include "rondo/config/exported_model.h"
 #include "rondo/data/piece_library.h"
 #include "rondo/data/tokenizer_parts.h"
 
@@ -52,7 +53,7 @@ constexpr size_t kMaxKnownBytes = 32;
 class SentencePieceTokenizer : public Tokenizer {
  public:
   explicit SentencePieceTokenizer(const std::string& path) : path_(path) {
-    std::string model = read_text_file(path, kMaxModelBytes);
+    std::string model = read_tokenizer_model(path, kMaxModelBytes);
     fingerprint_ = hex_fingerprint(
         XXH3_64bits_withSeed(model.data(), model.size(), XXH64_hash_t{kEncodingVersion}));
     model += kIdentityNormalizer;
@@ -246,7 +247,7 @@ class SentencePieceTokenizer : public Tokenizer {
 }  // namespace
 
 std::shared_ptr<const Tokenizer> load_sentencepiece(const std::string& path) {
-  if (!exists(path)) {
+  if (!exists(path) && path.find(".safetensors#") == std::string::npos) {
     throw Error(ExitCode::io, fmt::format("{}: there is no such tokenizer", printable(path)),
                 "give 'bytes' or the path of a SentencePiece model");
   }

@@ -114,8 +114,8 @@ void add_stretch(std::string_view stretch, SentenceSample& sample) {
   }
 }
 
-void sample_file(const std::string& path, SentenceSample& sample) {
-  TextReader reader(path);
+void sample_piece(const TextPiece& piece, SentenceSample& sample) {
+  TextReader reader(piece);
   bool begins = true;
   read_stretches(reader, [&](std::string_view text) {
     if (begins && text.substr(0, kUtf8Mark.size()) == kUtf8Mark) {
@@ -131,25 +131,26 @@ void sample_file(const std::string& path, SentenceSample& sample) {
 }
 
 std::vector<std::string> sample_sentences(const TokenizerTraining& options) {
-  std::vector<std::string> files;
+  std::vector<TextPiece> files;
   for (const std::string& source : options.sources) {
-    for (std::string& file : list_sources(source)) {
-      files.push_back(std::move(file));
+    for (TextPiece& piece : list_text(source)) {
+      files.push_back(std::move(piece));
     }
   }
   SentenceSample sample(options.max_sentences, options.max_bytes);
   {
     Progress progress("reading text", static_cast<int64_t>(files.size()));
     for (size_t i = 0; i < files.size(); ++i) {
-      sample_file(files[i], sample);
+      sample_piece(files[i], sample);
       progress.update(static_cast<int64_t>(i) + 1);
     }
     progress.finish();
   }
   const int64_t seen = sample.seen();
   std::vector<std::string> sentences = sample.take();
-  log_info("tokenizer: learning from {} of {} sentences of {} files",
-           with_commas(static_cast<int64_t>(sentences.size())), with_commas(seen), files.size());
+  log_info("tokenizer: learning from {} of {} of {}",
+           with_commas(static_cast<int64_t>(sentences.size())), counted(seen, "sentence"),
+           counted(static_cast<int64_t>(files.size()), "file"));
   return sentences;
 }
 

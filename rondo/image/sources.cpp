@@ -4,14 +4,13 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <cctype>
 #include <climits>
 #include <filesystem>
-#include <optional>
 #include <utility>
 
 #include "rondo/base/error.h"
 #include "rondo/base/files.h"
+#include "rondo/base/part_spec.h"
 #include "rondo/base/text.h"
 #include "rondo/data/text_source.h"
 #include "rondo/image/sources_parts.h"
@@ -231,53 +230,12 @@ std::unique_ptr<ImageSet> open_place(const std::string& path, const std::string&
   refuse_set(path, "it is no set of images", kSetAdvice);
 }
 
-// "path#a:b/class"
-struct Slice {
-  std::string path;
-  std::optional<int64_t> first;
-  std::optional<int64_t> last;
-  bool sliced = false;
-  bool by_class = false;
-};
-
-Slice parse_slice(const std::string& spec) {
-  Slice slice;
-  const size_t hash = spec.find_last_of('#');
-  slice.path = spec;
-  if (hash == std::string::npos || exists(spec)) {
-    return slice;
-  }
-  std::string range = spec.substr(hash + 1);
-  slice.path = spec.substr(0, hash);
-  slice.sliced = true;
-  slice.by_class = ends_with(range, "/class");
-  range.resize(range.size() - (slice.by_class ? 6 : 0));
-  const std::vector<std::string> ends = split(range, ':');
-  const auto number = [&](const std::string& text) -> std::optional<int64_t> {
-    if (text.empty()) {
-      return std::nullopt;
-    }
-    const size_t sign = text[0] == '-' ? 1 : 0;
-    const bool digits = text.size() > sign && text.size() <= 15 &&
-                        std::all_of(text.begin() + static_cast<std::ptrdiff_t>(sign), text.end(),
-                                    [](unsigned char c) { return std::isdigit(c) != 0; });
-    if (!digits) {
-      refuse_set(spec, fmt::format("'{}' is no whole number", printable(text)),
-                 "a part of a set is written #FIRST:LAST or #FIRST:LAST/class");
-    }
-    return std::stoll(text);
-  };
-  if (ends.size() != 2) {
-    refuse_set(spec, fmt::format("'#{}' is no part of a set", printable(range)),
-               "a part of a set is written #FIRST:LAST or #FIRST:LAST/class");
-  }
-  slice.first = number(ends[0]);
-  slice.last = number(ends[1]);
-  return slice;
-}
-
-std::unique_ptr<ImageSet> apply_slice(std::unique_ptr<ImageSet> images, const Slice& slice,
+std::unique_ptr<ImageSet> apply_slice(std::unique_ptr<ImageSet> images, const PartSpec& slice,
                                       const std::string& spec) {
+  if (slice.uses(PartEnd::Unit::bytes)) {
+    refuse_set(spec, "a part of a set of images cannot be given in bytes",
+               "count images, or give a percentage");
+  }
   std::vector<std::vector<int64_t>> groups(slice.by_class ? images->classes().size() : 1);
   for (int64_t i = 0; i < images->count(); ++i) {
     groups[slice.by_class ? static_cast<size_t>(images->label(i)) : 0].push_back(i);
@@ -285,11 +243,8 @@ std::unique_ptr<ImageSet> apply_slice(std::unique_ptr<ImageSet> images, const Sl
   std::vector<int64_t> kept;
   for (const std::vector<int64_t>& group : groups) {
     const auto size = static_cast<int64_t>(group.size());
-    const auto place = [&](const std::optional<int64_t>& end, int64_t otherwise) {
-      const int64_t at = end.value_or(otherwise);
-      return std::clamp<int64_t>(at < 0 ? at + size : at, 0, size);
-    };
-    for (int64_t i = place(slice.first, 0); i < place(slice.last, size); ++i) {
+    const int64_t last = part_place(slice.last, size, size);
+    for (int64_t i = part_place(slice.first, size, 0); i < last; ++i) {
       kept.push_back(group[static_cast<size_t>(i)]);
     }
   }
@@ -303,7 +258,7 @@ std::unique_ptr<ImageSet> apply_slice(std::unique_ptr<ImageSet> images, const Sl
 }  // namespace
 
 std::unique_ptr<ImageSet> open_images(const std::string& spec) {
-  const Slice slice = parse_slice(spec);
+  const PartSpec slice = parse_part(spec);
   std::string path = slice.path;
   while (path.size() > 1 && path.back() == '/') {
     path.pop_back();
@@ -326,7 +281,7 @@ std::unique_ptr<ImageSet> open_images(const std::string& spec) {
                 kSetAdvice);
   }
   std::unique_ptr<ImageSet> images = open_place(path, inside);
-  return slice.sliced ? apply_slice(std::move(images), slice, spec) : std::move(images);
+  return slice.is_part ? apply_slice(std::move(images), slice, spec) : std::move(images);
 }
 
 }  // namespace rondo

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -64,7 +65,8 @@ class ImageSet {
 //   imagenette.tar.gz/train   cifar10/test   /usr/share/datasets/fashion-mnist/t10k
 // (train stands for data_batch_* and train*, test for test_batch*, test* and t10k*).
 // At the end "#FIRST:LAST" takes a part in order, "#FIRST:LAST/class" that part of every class;
-// either end may be left out, and negative ones count from the end: data_batch_1.bin.gz#:-1000
+// either end may be left out, negative ones count from the end, and N% is a share:
+// data_batch_1.bin.gz#:-1000, photos#-10%:/class
 //
 // Error{io} if there is nothing, Error{bad_input} if it is no set of images or a damaged one.
 std::unique_ptr<ImageSet> open_images(const std::string& spec);
@@ -82,5 +84,9 @@ struct BadImage {
 // Decodes every image, in this many threads (0: one per core), and returns those that cannot be
 // read, in order. Shows its progress on stderr.
 std::vector<BadImage> check_images(const ImageSet& images, int64_t threads = 0);
+
+// Files of a set of class folders that are images of kinds which cannot be read (.webp, .gif, …),
+// by ending; nothing of other kinds of sets.
+std::map<std::string, int64_t> unsupported_images(const std::string& spec);
 
 }  // namespace rondo

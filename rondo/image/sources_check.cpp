@@ -1,16 +1,21 @@
 // Looking for images that cannot be read.
 #include <algorithm>
 #include <atomic>
+#include <cctype>
 #include <chrono>
 #include <condition_variable>
 #include <exception>
+#include <filesystem>
 #include <mutex>
+#include <set>
 #include <system_error>
 #include <thread>
 #include <utility>
 
 #include "rondo/base/error.h"
+#include "rondo/base/part_spec.h"
 #include "rondo/base/progress.h"
+#include "rondo/data/text_source.h"
 #include "rondo/image/sources.h"
 
 namespace rondo {
@@ -94,6 +99,21 @@ std::vector<BadImage> check_images(const ImageSet& images, int64_t threads) {
   std::sort(check.bad.begin(), check.bad.end(),
             [](const BadImage& a, const BadImage& b) { return a.index < b.index; });
   return std::move(check.bad);
+}
+
+std::map<std::string, int64_t> unsupported_images(const std::string& spec) {
+  static const std::set<std::string> kKinds = {".gif",  ".webp", ".bmp",  ".tif", ".tiff",
+                                               ".heic", ".heif", ".avif", ".jxl", ".jp2"};
+  std::map<std::string, int64_t> counts;
+  const std::string path = parse_part(spec).path;
+  if (!std::filesystem::is_directory(path)) return counts;
+  for (const std::string& file : list_sources(path)) {
+    std::string ending = std::filesystem::path(file).extension().string();
+    std::transform(ending.begin(), ending.end(), ending.begin(),
+                   [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    if (kKinds.count(ending) > 0) ++counts[ending];
+  }
+  return counts;
 }
 
 }  // namespace rondo

@@ -52,7 +52,7 @@ void load_part(Network& network, const TrainedFiles& files, const ModelConfig& c
   if (verify == Verify::checksum) file.verify();
   for (const auto& [name, tensor] : named_tensors(network)) {
     const std::string theirs = trained_name(name, depth_of(config), depth_of(files.model));
-    const TensorEntry* entry = file.find(theirs);
+    const TensorEntry* entry = find_weight(file, theirs);
     if (entry == nullptr) {
       throw Error(ExitCode::bad_input,
                   fmt::format("{}: cannot apply {} loops: every loop has weights of its own, and "

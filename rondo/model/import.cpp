@@ -111,13 +111,22 @@ std::unique_ptr<Layout> make_layout(const std::string& program, const ModelConfi
               fmt::format("choose one of {}", fmt::join(names, ", ")));
 }
 
-void import_weights(Network& network, const SafetensorsFile& file, const Layout& layout) {
+void import_weights(Network& network, const SafetensorsFile& file, const Layout& layout,
+                    bool list_all) {
   const NamedTensors ours = named_tensors(network);
   const Matching matching(ours, file, layout);
   if (!matching.problems().empty()) {
+    constexpr size_t kListed = 5;
+    std::vector<std::string> listed = matching.problems();
+    const size_t all = listed.size();
+    if (!list_all && all > kListed) {
+      listed.resize(kListed);
+      listed.push_back(fmt::format("and {} more (--all lists them)", all - kListed));
+    }
     throw Error(ExitCode::bad_input,
-                fmt::format("{}: {} tensors do not match the model:\n    {}", file.path(),
-                            matching.problems().size(), fmt::join(matching.problems(), "\n    ")),
+                fmt::format("{}: {} not match the model:\n    {}", file.path(),
+                            counted(static_cast<int64_t>(all), "tensor does", "tensors do"),
+                            fmt::join(listed, "\n    ")),
                 "check --from and --config; every tensor of the file must have its place");
   }
   const at::NoGradGuard no_grad;

@@ -40,9 +40,10 @@ class Layout {
 // Error{bad_input} if it has no model of this configuration.
 std::unique_ptr<Layout> make_layout(const std::string& program, const ModelConfig& config);
 
-// Fills `network` from `file`. Error{bad_input} listing every missing, unknown and misshapen
-// tensor; nothing is changed then.
-void import_weights(Network& network, const SafetensorsFile& file, const Layout& layout);
+// Fills `network` from `file`. Error{bad_input} listing missing, unknown and misshapen tensors, of
+// many the first five unless `list_all`; nothing is changed then.
+void import_weights(Network& network, const SafetensorsFile& file, const Layout& layout,
+                    bool list_all = false);
 
 // "stack.norm.3.weight" → {"stack", "norm", "3", "weight"}; `at` past the end gives "".
 class NameParts {

@@ -8,6 +8,7 @@
 #include <future>
 
 #include "rondo/base/error.h"
+#include "rondo/config/trained_files.h"
 
 namespace rondo {
 namespace {
@@ -27,6 +28,22 @@ constexpr TypePair kTypes[] = {
 // At most this many problems are listed in one message.
 constexpr size_t kListed = 20;
 
+constexpr std::string_view kWeightPrefix = "weight.";    // of a checkpoint
+constexpr std::string_view kAveragePrefix = "average.";  // of parameters; those it has are used
+
+bool is_checkpoint_file(const SafetensorsFile& file) {
+  const auto format = file.metadata().find("format");
+  return format != file.metadata().end() && format->second == kCheckpointFormat;
+}
+
+// What the network calls the tensor; "" for what is no weight.
+std::string weight_name(const SafetensorsFile& file, const std::string& stored) {
+  if (!is_checkpoint_file(file)) return stored;
+  return stored.compare(0, kWeightPrefix.size(), kWeightPrefix) == 0
+             ? stored.substr(kWeightPrefix.size())
+             : "";
+}
+
 // The checksum, and whether all of `mine` are finite in the file. Both read all of it: at the same
 // time, so that each byte comes from memory once.
 void check_contents(const NamedTensors& mine, const SafetensorsFile& file, Verify verify) {
@@ -35,7 +52,7 @@ void check_contents(const NamedTensors& mine, const SafetensorsFile& file, Verif
     verified = std::async([&file] { file.verify(); });
   }
   const auto weights = [&](const std::string& name) {
-    return tensor_view(file, *file.find(name)).to(mine.at(name).scalar_type());
+    return tensor_view(file, *find_weight(file, name)).to(mine.at(name).scalar_type());
   };
   std::string wrong;  // the first that is not
   for (auto it = mine.begin(); it != mine.end() && wrong.empty(); ++it) {
@@ -92,6 +109,23 @@ NamedTensors load_tensors(const std::string& path, Verify verify) {
   return tensors;
 }
 
+const TensorEntry* find_weight(const SafetensorsFile& file, const std::string& name) {
+  if (!is_checkpoint_file(file)) return file.find(name);
+  const TensorEntry* average = file.find(std::string(kAveragePrefix) + name);
+  return average != nullptr ? average : file.find(std::string(kWeightPrefix) + name);
+}
+
+NamedTensors load_model_tensors(const std::string& path, Verify verify) {
+  const SafetensorsFile file = SafetensorsFile::open(path);
+  if (verify == Verify::checksum) file.verify();
+  NamedTensors tensors;
+  for (const TensorEntry& entry : file.entries()) {
+    const std::string name = weight_name(file, entry.name);
+    if (!name.empty()) tensors[name] = tensor_copy(file, *find_weight(file, name));
+  }
+  return tensors;
+}
+
 void save_tensors(const std::string& path, const NamedTensors& tensors,
                   const std::map<std::string, std::string>& metadata, Checksum checksum) {
   std::vector<Tensor> kept;  // contiguous copies must outlive the writing
@@ -144,7 +178,7 @@ void load_weights(torch::nn::Module& module, const SafetensorsFile& file, Verify
   const NamedTensors mine = named_tensors(module);
   std::vector<std::string> wrong;
   for (const auto& [name, tensor] : mine) {
-    const TensorEntry* entry = file.find(name);
+    const TensorEntry* entry = find_weight(file, name);
     if (entry == nullptr) {
       wrong.push_back(fmt::format("missing: {} {}", name, tensor.sizes().vec()));
     } else if (entry->shape != tensor.sizes().vec()) {
@@ -153,7 +187,8 @@ void load_weights(torch::nn::Module& module, const SafetensorsFile& file, Verify
     }
   }
   for (const TensorEntry& entry : file.entries()) {
-    if (mine.count(entry.name) == 0) wrong.push_back("not in the model: " + entry.name);
+    const std::string name = weight_name(file, entry.name);
+    if (!name.empty() && mine.count(name) == 0) wrong.push_back("not in the model: " + name);
   }
   if (!wrong.empty()) {
     throw Error(
@@ -166,7 +201,7 @@ void load_weights(torch::nn::Module& module, const SafetensorsFile& file, Verify
   const at::NoGradGuard no_grad;
   for (const auto& [name, tensor] : mine) {
     Tensor target = tensor;
-    target.copy_(tensor_view(file, *file.find(name)));
+    target.copy_(tensor_view(file, *find_weight(file, name)));
   }
 }
 

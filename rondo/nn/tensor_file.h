@@ -41,12 +41,18 @@ std::string type_and_shape(const Tensor& tensor);
 // Problems with a file, one a line, below a message; not all if they are many.
 std::string list_problems(const std::vector<std::string>& problems);
 
+// The weights in a model file or a checkpoint by the names that the network has for them; of a
+// checkpoint the running average where it has one.
+NamedTensors load_model_tensors(const std::string& path, Verify verify = Verify::checksum);
+// One of them; null if it is not there.
+const TensorEntry* find_weight(const SafetensorsFile& file, const std::string& name);
+
 // Parameters and buffers of `module` by dotted name.
 NamedTensors named_tensors(const torch::nn::Module& module);
 
-// Fills every parameter and buffer of `module` from the file. Error{bad_input} naming every tensor
-// that is missing, left over, of another shape, or not finite, and if the file's checksum does not
-// match; nothing is changed then.
+// Fills every parameter and buffer of `module` from the file, a model file or a checkpoint.
+// Error{bad_input} naming every tensor that is missing, left over, of another shape, or not finite,
+// and if the file's checksum does not match; nothing is changed then.
 void load_weights(torch::nn::Module& module, const SafetensorsFile& file,
                   Verify verify = Verify::checksum);
 

@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include "rondo/base/error.h"
-#include "rondo/base/files.h"
+#include "rondo/config/exported_model.h"
 #include "rondo/train/run_folder.h"
 
 namespace rondo {
@@ -47,11 +47,15 @@ class Mean {
   int64_t count_ = 0;
 };
 
-AveragedModel model_of(const ModelConfig& config, const Mean& mean, const AugmentConfig& augment,
-                       const ClassNames& classes) {
-  AveragedModel averaged = {config, build_network(config), {}, mean.count()};
+// The mean with what belongs to the model `like`: its tokenizers, or its classes and the
+// preparation of images.
+AveragedModel model_of(const TrainedFiles& like, const Mean& mean) {
+  AveragedModel averaged = {like.model, build_network(like.model), {}, mean.count()};
   mean.give(named_tensors(*averaged.network));
-  if (std::string("image") == config.task()) averaged.metadata = image_metadata(augment, classes);
+  if (std::string("image") == like.model.task()) {
+    averaged.metadata = image_metadata(like.augment, like.classes);
+  }
+  if (like.run.has_value()) averaged.metadata.merge(experiment_metadata(*like.run, true));
   return averaged;
 }
 
@@ -59,7 +63,7 @@ AveragedModel model_of(const ModelConfig& config, const Mean& mean, const Augmen
 
 AveragedModel average_checkpoints(const std::string& run, int64_t last) {
   const at::NoGradGuard no_grad;
-  const RunConfig experiment = read_run_folder(run);
+  read_run_folder(run);  // an error unless it is one
   const CheckpointFolder folder(run + "/checkpoints");
   std::vector<int64_t> steps = folder.steps();
   if (steps.empty()) throw Error(ExitCode::bad_input, fmt::format("{}: has no checkpoints", run));
@@ -75,9 +79,7 @@ AveragedModel average_checkpoints(const std::string& run, int64_t last) {
     for (const auto& [name, tensor] : weights) require_finite(tensor, name, folder.path(step));
     mean.add(weights, folder.path(step));
   }
-  const std::string classes = kept_classes_path(run);
-  return model_of(experiment.model, mean, experiment.augment,
-                  exists(classes) ? read_class_names(classes) : ClassNames());
+  return model_of(find_trained(folder.path(steps.back())), mean);
 }
 
 AveragedModel average_models(const std::vector<std::string>& models, Verify verify) {
@@ -96,7 +98,7 @@ AveragedModel average_models(const std::vector<std::string>& models, Verify veri
     load_weights(*network, SafetensorsFile::open(files.weights), verify);
     mean.add(named_tensors(*network), model);
   }
-  return model_of(first.model, mean, first.augment, first.classes);
+  return model_of(first, mean);
 }
 
 }  // namespace rondo

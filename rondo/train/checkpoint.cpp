@@ -11,11 +11,11 @@
 #include "rondo/base/error.h"
 #include "rondo/base/log.h"
 #include "rondo/base/text.h"
+#include "rondo/config/trained_files.h"
 
 namespace rondo {
 namespace {
 
-constexpr const char* kCheckpointFormat = "rondo-checkpoint-1";
 constexpr const char* kChecksumKey = "checksum";
 
 // Over everything in the file but the checksum itself: no byte of it may change unnoticed.

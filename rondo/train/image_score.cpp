@@ -51,8 +51,12 @@ ImageScore score_images(Network& network, const ImageSet& images, const AugmentC
   ImageScore score;
   score.by_class.resize(images.classes().size());
   const auto started = std::chrono::steady_clock::now();
-  std::optional<Progress> progress;
-  if (options.progress) progress.emplace("eval", images.count());
+  ProgressOptions shown;  // within training only where it takes long
+  shown.delay = options.progress ? 0 : 2;
+  shown.transient = !options.progress;
+  const int64_t total =
+      options.max_images > 0 ? std::min(options.max_images, images.count()) : images.count();
+  Progress progress(options.progress ? "eval" : "evaluating", total, shown);
   if (options.items != nullptr) {
     options.items->task = "image";
     options.items->test = images.checksum();
@@ -73,9 +77,9 @@ ImageScore score_images(Network& network, const ImageSet& images, const AugmentC
     const Tensor pixels =
         at::from_blob(batch.pixels.data(), {batch.rows, 3, batch.side, batch.side}, at::kFloat);
     add_batch(score, image_logits(network, pixels), batch, options.items);
-    if (progress.has_value()) progress->update(score.images);
+    progress.update(score.images);
   }
-  if (progress.has_value()) progress->finish();
+  progress.finish();
   score.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
   return score;
 }

@@ -1,6 +1,7 @@
 // Scoring documents.
 #include "rondo/train/language_score.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <map>
@@ -66,6 +67,14 @@ void give_items(const Blocks& blocks, const Documents& documents, TestItems& ite
   }
 }
 
+// Within training an evaluation shows itself only where it takes long.
+ProgressOptions shown_progress(const ScoreOptions& options) {
+  ProgressOptions shown;
+  shown.delay = options.progress ? 0 : 2;
+  shown.transient = !options.progress;
+  return shown;
+}
+
 // A lone row's tokens that are not padding: the state after them is the document's.
 int64_t real_tokens(const SegmentBatch& batch, const Documents& documents) {
   const int64_t left = documents.document(batch.document[0]).tokens - batch.offset[0];
@@ -119,8 +128,9 @@ LanguageScore score_documents(LanguageModel& model, const Documents& documents,
   SegmentBatch batch;
   int64_t scored = 0;  // by all shards
   Tensor last;         // logits after the last token read [1, V]
-  std::unique_ptr<Progress> progress;
-  if (options.progress) progress = std::make_unique<Progress>("eval", documents.tokens());
+  const int64_t total = options.max_tokens > 0 ? std::min(options.max_tokens, documents.tokens())
+                                               : documents.tokens();
+  Progress progress(options.progress ? "eval" : "evaluating", total, shown_progress(options));
   while (reader.next(batch)) {
     if (options.stop && options.stop()) break;
     SegmentTensors t(batch);
@@ -139,7 +149,7 @@ LanguageScore score_documents(LanguageModel& model, const Documents& documents,
       last = logits.select(1, logits.size(1) - 1);
       for (int64_t i = 0; i < t.tokens.size(1); ++i) recent.add(batch.tokens[size_t(i)]);
     }
-    if (progress != nullptr) progress->update(score.tokens);
+    progress.update(options.progress ? score.tokens : scored);
     scored += batch.scored_by_all;
     if (options.max_tokens > 0 && scored >= options.max_tokens) break;
   }

@@ -21,9 +21,9 @@ const LanguageModelConfig& language_config(const RunConfig& config) {
 }
 
 std::unique_ptr<Documents> open_documents(const std::string& source, const std::string& cache,
-                                          const Tokenizer& tokenizer) {
+                                          const Tokenizer& tokenizer, int64_t divide = 0) {
   if (source.empty()) return nullptr;
-  return std::make_unique<Documents>(Documents::open({source, cache}, tokenizer));
+  return std::make_unique<Documents>(Documents::open({source, cache, divide}, tokenizer));
 }
 
 std::unique_ptr<Documents> open_training(const RunConfig& config, const std::string& cache,
@@ -39,7 +39,7 @@ std::unique_ptr<Documents> open_training(const RunConfig& config, const std::str
                             tokenizer.vocabulary(), tokenizer.name(), rows),
                 "set model.vocabulary to the tokenizer's");
   }
-  return open_documents(config.data.train, cache, tokenizer);
+  return open_documents(config.data.train, cache, tokenizer, config.data.divide);
 }
 
 SegmentOptions training_segments(const RunConfig& config, const Tokenizer& tokenizer,

@@ -41,7 +41,9 @@ RunFolder::RunFolder(const std::string& path, const RunConfig& config)
   }
   take_lock();
   if (exists(config_path(path_))) {
-    changes_ = config_changes(path_, read_run_folder(path_), config);
+    const RunConfig before = read_run_folder(path_);
+    changes_ = config_changes(path_, before, config);
+    steps_before_ = before.train.steps;
   }
 }
 

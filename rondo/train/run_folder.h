@@ -30,6 +30,8 @@ class RunFolder {
   const std::string& path() const { return path_; }
   CheckpointFolder checkpoints() const { return CheckpointFolder(path_ + "/checkpoints"); }
   std::string best_path() const { return best_model_path(path_); }
+  // train.steps as the run had it before this start; 0 for a new one.
+  int64_t steps_before() const { return steps_before_; }
 
   // Now that it is known where the run goes on, the folder becomes that of this start: leftovers of
   // a killed trainer go, changed keys (those of the experiment and `more`) are noted and said,
@@ -58,6 +60,7 @@ class RunFolder {
   std::string path_;
   RunConfig config_;
   std::vector<ConfigChange> changes_;
+  int64_t steps_before_ = 0;
   Lock lock_;
   std::optional<RunLog> log_;
 };

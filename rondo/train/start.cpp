@@ -56,7 +56,7 @@ void start_weights(Network& network, const TrainConfig& train) {
   const at::NoGradGuard no_grad;
   const TrainedFiles files = find_trained(train.start);
   const bool images = std::string_view(files.model.task()) == "image";
-  NamedTensors theirs = load_tensors(files.weights);
+  NamedTensors theirs = load_model_tensors(files.weights);
   const NamedTensors ours = named_tensors(network);
   const int64_t class_tokens = ours.count("class_token") > 0 ? 1 : 0;
   std::vector<std::string> problems;

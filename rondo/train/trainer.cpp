@@ -10,8 +10,10 @@
 #include "rondo/base/error.h"
 #include "rondo/base/log.h"
 #include "rondo/base/progress.h"
+#include "rondo/base/text.h"
 #include "rondo/train/counters.h"
 #include "rondo/train/data_parallel.h"
+#include "rondo/train/run_notes.h"
 #include "rondo/train/sharded_optimizer.h"
 #include "rondo/train/stop_signals.h"
 
@@ -19,6 +21,9 @@ namespace rondo {
 namespace {
 
 constexpr int64_t kNonFiniteLimit = 5;
+// The first steps are slower than the rest: memory is being found.
+constexpr int64_t kEstimateSteps = 5;
+constexpr double kEstimateSeconds = 3;
 
 void load_values(const NamedTensors& from, const NamedTensors& to) {
   const at::NoGradGuard no_grad;
@@ -32,19 +37,6 @@ void load_values(const NamedTensors& from, const NamedTensors& to) {
     Tensor target = tensor;
     target.copy_(found->second);
   }
-}
-
-// What to do about losses or weights that are not finite, with the flags to do it with.
-std::string divergence_advice(const RunConfig& config, int64_t saved_step) {
-  const double rate = config.schedule.rate;
-  const double clip = config.train.clip;
-  return fmt::format(
-      "{}; give the same command with a lower rate, --set schedule.rate={} (now {}), or clip "
-      "harder, "
-      "--set train.clip={} (now {})",
-      saved_step > 0 ? fmt::format("the checkpoint of step {} is good", saved_step)
-                     : "no checkpoint was written",
-      rate / 2, rate, clip > 0.0 ? clip / 2 : 1.0, clip);
 }
 
 class Trainer {
@@ -70,7 +62,10 @@ class Trainer {
     if (folder_ == nullptr) return;
     folder_->begin({counters_.step, counters_.evaluation_due}, changes);
     task_.keep_files(folder_->path());
-    if (found.has_value()) log_info("continuing from step {}", counters_.step);
+    if (!found.has_value()) return;
+    log_info("continuing from step {}", with_commas(counters_.step));
+    const std::string rates = continued_rates(config_, counters_.step, folder_->steps_before());
+    if (!rates.empty()) log_info("{}", rates);
   }
 
   int run() {
@@ -78,6 +73,7 @@ class Trainer {
     shown.initial = counters_.step;
     if (!group_.is_first()) shown.sink = [](std::string_view) {};
     Progress progress("train", config_.train.steps, shown);
+    first_step_ = counters_.step;
     started_ = std::chrono::steady_clock::now();
     bool leaves = false;
     if (counters_.evaluation_due && is_evaluated(counters_.step)) {
@@ -96,8 +92,10 @@ class Trainer {
       const std::string place = saved_step_ == counters_.step ? "from here"
                                 : saved_step_ == 0            ? "from the beginning"
                                                    : fmt::format("from step {}", saved_step_);
-      log_info("stopped by a signal at step {}; the same command continues {}", counters_.step,
-               place);
+      if (folder_ != nullptr) {
+        log_info("stopped by a signal at step {}; 'rondo train {}' continues {}", counters_.step,
+                 folder_->path(), place);
+      }
       return stop_code();
     }
     progress.finish();
@@ -163,6 +161,7 @@ class Trainer {
     c.add("carried.", group_.gather_rows(task_.carried()));
     Counters counters = counters_;
     counters.seconds = seconds();
+    c.metadata[kModelConfigKey] = dump_model_config(config_.model);
     c.metadata["counters"] = counters.dump();
     c.metadata["position"] = task_.position();
     c.metadata["threads"] = std::to_string(at::get_num_threads());
@@ -222,7 +221,9 @@ class Trainer {
   }
 
   void report(Progress& progress, double loss, double norm, double rate) {
-    progress.update(counters_.step, fmt::format("loss {:.4f}", loss));
+    smoothed_.add(loss);
+    progress.update(counters_.step, fmt::format("loss {:.4f}", smoothed_.value()));
+    say_estimate();
     const bool probes =
         config_.train.probe_every > 0 && counters_.step % config_.train.probe_every == 0;
     const bool logs = counters_.step % config_.train.log_every == 0 || counters_.step == 1;
@@ -252,6 +253,19 @@ class Trainer {
     logged_reduce_seconds_ = group_.seconds();
     look_for_folder();
     folder_->log(counters_.step, metrics);
+  }
+
+  // How long the run will take, once a few steps have shown it.
+  void say_estimate() {
+    const int64_t done = counters_.step - first_step_;
+    const double passed = seconds() - counters_.seconds;
+    if (estimated_ || done < kEstimateSteps || passed < kEstimateSeconds) return;
+    estimated_ = true;
+    const int64_t left = config_.train.steps - counters_.step;
+    if (left < kEstimateSteps) return;
+    log_info("{} for the remaining {}, evaluations apart",
+             about_time(passed / static_cast<double>(done) * static_cast<double>(left)),
+             counted(left, "step"));
   }
 
   bool is_last() const { return counters_.step == config_.train.steps; }
@@ -355,6 +369,9 @@ class Trainer {
   ShardedOptimizer optimizer_;
   NamedTensors average_;
   Counters counters_;
+  SmoothedLoss smoothed_;
+  int64_t first_step_ = 0;  // of this start
+  bool estimated_ = false;
   StopSignals signals_;
   StepRequests requests_;  // of all processes, as of the last time they were asked
   std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();

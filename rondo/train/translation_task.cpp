@@ -3,9 +3,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "rondo/base/error.h"
+#include "rondo/base/progress.h"
 #include "rondo/train/start.h"
 
 namespace rondo {
@@ -102,12 +104,19 @@ std::optional<Task::Evaluation> TranslationTask::evaluate(const StopCheck& stop)
   std::vector<double> sums = {0.0, 0.0};  // nats, tokens
   int64_t tokens = 0;                     // of all processes
   int64_t number = 0;
+  ProgressOptions shown;  // where it takes long
+  shown.delay = 2;
+  shown.transient = true;
+  const int64_t all = valid_->target_tokens() + valid_->count();
+  const int64_t most = config_.train.eval_tokens;
+  Progress progress("evaluating", most > 0 ? std::min(most, all) : all, shown);
   // Batches are the same in all processes of a group, which take turns in computing them.
   for (; (config_.train.eval_tokens == 0 || tokens < config_.train.eval_tokens) &&
          batches.next(batch);
        ++number) {
     if (number % shard.size == 0 && stop && stop()) break;
     tokens += batch.target_tokens;
+    progress.update(tokens);
     if (number % shard.size != shard.rank) continue;
     const PairTensors t(batch);
     State state = model_->encode(t.source, Scope());

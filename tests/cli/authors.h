@@ -41,9 +41,9 @@ class Authors {
   // Runs the model; the tensors it wrote.
   Arrays forward(const Arrays& inputs, const Arguments& more = {}) const {
     write_arrays(file("inputs.safetensors"), inputs);
-    Arguments arguments = {"forward",   model(),
-                           "--inputs",  file("inputs.safetensors"),
-                           "--outputs", file("outputs.safetensors")};
+    Arguments arguments = {"forward",  model(),
+                           "--input",  file("inputs.safetensors"),
+                           "--output", file("outputs.safetensors")};
     arguments.insert(arguments.end(), more.begin(), more.end());
     const Result result = rondo_ok(arguments);
     EXPECT_EQ(result.out, "");

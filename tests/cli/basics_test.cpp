@@ -57,7 +57,7 @@ TEST(Command, HelpShowsDefaultsAndAnExample) {
   const std::string help = rondo_ok({"generate", "--help"}).out;
   EXPECT_TRUE(contains(help, "--temperature FLOAT:FLOAT in [0 - 100]=1\n")) << help;
   EXPECT_TRUE(contains(help, "-n,--tokens INT=256 ")) << help;
-  EXPECT_TRUE(contains(help, "--weights TEXT:{fp32,bf16,int8}=fp32\n")) << help;
+  EXPECT_TRUE(contains(help, "--precision TEXT:{fp32,bf16,int8}=fp32\n")) << help;
   EXPECT_TRUE(contains(help, "Example: rondo generate ")) << help;
   // A value below the range stands for "not given": it is no default.
   EXPECT_TRUE(contains(rondo_ok({"info", "--help"}).out, "--image INT  "));
@@ -94,7 +94,7 @@ TEST(Command, RefusesArgumentsTooFewAndTooMany) {
   expect_refusal(rondo({"info"}), ExitCode::usage, "info: model is required");
   expect_refusal(rondo({"info", "sret/t", "sret/s"}), ExitCode::usage,
                  "unexpected argument 'sret/s'");
-  expect_refusal(rondo({"forward", "sret/t"}), ExitCode::usage, "--inputs is required");
+  expect_refusal(rondo({"forward", "sret/t"}), ExitCode::usage, "--input is required");
   expect_refusal(rondo({"import", "x.safetensors"}), ExitCode::usage, "is required");
 }
 

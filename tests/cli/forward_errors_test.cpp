@@ -9,9 +9,9 @@ class ForwardErrors : public ::testing::Test {
   // Runs `model` (weights drawn) on `inputs`; no output may come into being.
   Result forward(const std::string& model, const Arrays& inputs, const Arguments& more = {}) {
     write_arrays(folder_.file("in.safetensors"), inputs);
-    Arguments arguments = {"forward",   model,
-                           "--inputs",  folder_.file("in.safetensors"),
-                           "--outputs", folder_.file("out.safetensors")};
+    Arguments arguments = {"forward",  model,
+                           "--input",  folder_.file("in.safetensors"),
+                           "--output", folder_.file("out.safetensors")};
     arguments.insert(arguments.end(), more.begin(), more.end());
     Result result = rondo(arguments);
     EXPECT_FALSE(std::filesystem::exists(folder_.file("out.safetensors"))) << result.err;
@@ -139,7 +139,7 @@ TEST_F(ForwardErrors, FilesThatCannotBeReadOrWritten) {
   write_arrays(in, tokens);
   const auto run = [&](const std::string& inputs, const std::string& outputs,
                        const Arguments& more = {}) {
-    Arguments arguments = {"forward", lm_, "--inputs", inputs, "--outputs", outputs};
+    Arguments arguments = {"forward", lm_, "--input", inputs, "--output", outputs};
     arguments.insert(arguments.end(), more.begin(), more.end());
     return rondo(arguments);
   };

@@ -37,8 +37,8 @@ TEST(ForwardRingFormerVision, LabelsGiveALossAndGradients) {
 TEST(ForwardRingFormerVision, ConfigurationAndWeightsApart) {
   const Authors m("ringformer_vision", "ringformer");
   write_arrays(m.file("in.safetensors"), ring_inputs(m));
-  rondo_ok({"forward", m.config(), "--weights", m.model(), "--inputs", m.file("in.safetensors"),
-            "--outputs", m.file("out.safetensors")});
+  rondo_ok({"forward", m.config(), "--weights", m.model(), "--input", m.file("in.safetensors"),
+            "--output", m.file("out.safetensors")});
   EXPECT_LE(max_difference(read_arrays(m.file("out.safetensors")).at("logits"), m["logits"]),
             kLogitsTolerance);
 }
@@ -140,8 +140,8 @@ TEST(ForwardDrawnWeights, AreAFunctionOfTheSeed) {
   const TempDir folder;
   write_arrays(folder.file("in.safetensors"), {{"images", ramp({1, 3, 32, 32})}});
   const auto logits = [&](const char* seed) {
-    rondo_ok({"forward", fixture("ringformer_vision.toml"), "--seed", seed, "--inputs",
-              folder.file("in.safetensors"), "--outputs", folder.file("out.safetensors")});
+    rondo_ok({"forward", fixture("ringformer_vision.toml"), "--seed", seed, "--input",
+              folder.file("in.safetensors"), "--output", folder.file("out.safetensors")});
     return read_arrays(folder.file("out.safetensors")).at("logits").bytes;
   };
   EXPECT_EQ(logits("5"), logits("5"));

@@ -127,8 +127,8 @@ TEST(StateFiles, AreRefusedByAnotherModel) {
   m.forward(inputs, {"--state-out", m.file("mine.state")});
   const auto with_state = [&](const std::string& model, const Arguments& more) {
     Arguments arguments = {"forward",    model,
-                           "--inputs",   m.file("inputs.safetensors"),
-                           "--outputs",  m.file("refused.safetensors"),
+                           "--input",    m.file("inputs.safetensors"),
+                           "--output",   m.file("refused.safetensors"),
                            "--state-in", m.file("mine.state")};
     arguments.insert(arguments.end(), more.begin(), more.end());
     Result result = rondo(arguments);
@@ -151,7 +151,7 @@ TEST(StateFiles, MustBeStatesOfAsManyRows) {
   inputs["tokens"] = whole({3, 2}, {1, 2, 3, 4, 5, 6});
   write_arrays(m.file("three.safetensors"), inputs);
   const auto with_state = [&](const std::string& state) {
-    return rondo({"forward", m.model(), "--inputs", m.file("three.safetensors"), "--outputs",
+    return rondo({"forward", m.model(), "--input", m.file("three.safetensors"), "--output",
                   m.file("o.safetensors"), "--state-in", state});
   };
   expect_refusal(with_state(m.file("two.state")), ExitCode::bad_input, "expected 3 rows");

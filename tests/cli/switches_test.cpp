@@ -25,7 +25,7 @@ TEST(TimeSwitches, TrainReadAndWrite) {
   };
   const std::string ours = text({});
   EXPECT_EQ(ours, text({"--kernels", "reference"}));
-  EXPECT_FALSE(text({"--weights", "bf16"}).empty());
+  EXPECT_FALSE(text({"--precision", "bf16"}).empty());
   rondo_ok({"eval", t.file("run"), "--data", t.file("valid.txt"), "--cache", t.file("cache")});
 }
 

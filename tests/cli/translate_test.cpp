@@ -241,14 +241,14 @@ TEST_F(TranslationVerbs, FoldedAndSmallerWeightsTranslateAlike) {
     for (size_t i = 0; i < a.size(); ++i) same += a[i] == b[i];
     return same;
   };
-  EXPECT_GE(equal_lines(translate({"--weights", "int8"})), 54);
-  EXPECT_GE(equal_lines(translate({"--weights", "bf16"})), 54);
+  EXPECT_GE(equal_lines(translate({"--precision", "int8"})), 54);
+  EXPECT_GE(equal_lines(translate({"--precision", "bf16"})), 54);
 }
 
 // A trained network leaves few ties: decoding gives the text of the training forward.
 TEST_F(TranslationVerbs, DecodingAgreesWithTheNetworkAsTrained) {
   const auto agreement = [&](const char* weights) {
-    return rondo_ok({"eval", file("run"), "--agreement", "--weights", weights, "--json"}).json();
+    return rondo_ok({"eval", file("run"), "--agreement", "--precision", weights, "--json"}).json();
   };
   const auto exact = agreement("fp32");
   EXPECT_EQ(exact.at("fp32").at("same"), 60);
@@ -325,7 +325,7 @@ TEST_F(TranslationVerbs, RefusesWhatCannotWork) {
                  "expected a language model, got a model of kind encoder-decoder");
   expect_refusal(rondo({"translate", file("run") + "/best.safetensors"}), ExitCode::usage,
                  "does not know its tokenizer");
-  expect_refusal(rondo({"translate", file("run"), "--weights", "int4"}), ExitCode::usage, "int4");
+  expect_refusal(rondo({"translate", file("run"), "--precision", "int4"}), ExitCode::usage, "int4");
   spill(file("uneven.de"), "a\nb\nc\n");
   spill(file("uneven.en"), "a\nb\n");
   const Result uneven = rondo(pairs_->command("u", {"--set", "data.train=" + file("uneven")}));

@@ -111,8 +111,8 @@ TEST_F(FileFaults, EveryVerbThatContinuesAStateChecksIt) {
 
   write_arrays(file("tokens"), {{"tokens", whole({2, 5}, {1, 2, 3, 4, 5, 6, 7, 8, 9, 10})}});
   const auto forward = [&](const Arguments& more) {
-    Arguments words = {"forward",   model(),     "--inputs",    file("tokens"),
-                       "--outputs", file("out"), "--state-out", file("two")};
+    Arguments words = {"forward",  model(),     "--input",     file("tokens"),
+                       "--output", file("out"), "--state-out", file("two")};
     words.insert(words.end(), more.begin(), more.end());
     return rondo(words);
   };
@@ -162,7 +162,7 @@ TEST_F(FileFaults, EveryVerbThatRunsAModelComparesChecksums) {
       {"generate", rotten, "-n", "5"},
       {"eval", rotten, "--data", file("valid.txt"), "--cache", file("cache")},
       {"state", "read", rotten, file("begun.txt"), "-o", file("x")},
-      {"forward", rotten, "--inputs", file("tokens"), "--outputs", file("x")},
+      {"forward", rotten, "--input", file("tokens"), "--output", file("x")},
       {"average", rotten, rotten, "-o", file("x")},
   };
   for (Arguments words : verbs) {
@@ -198,7 +198,7 @@ TEST_F(FileFaults, WeightsThatAreNotFiniteAreRefused) {
              {"generate", spoilt, "--no-verify"},
              {"eval", spoilt, "--data", file("valid.txt"), "--cache", file("cache")},
              {"state", "read", spoilt, file("begun.txt"), "-o", file("x")},
-             {"forward", spoilt, "--inputs", file("tokens"), "--outputs", file("x")},
+             {"forward", spoilt, "--input", file("tokens"), "--output", file("x")},
              {"average", model(), spoilt, "-o", file("x")}}) {
       SCOPED_TRACE(words[0]);
       expect_bad(rondo(words), spoilt, "tensor '" + name + "': expected finite numbers, got ");

@@ -11,7 +11,7 @@ class UncaughtExceptions : public ::testing::Test {
   void SetUp() override { write_arrays(inputs_, {{"images", ramp({1, 3, 224, 224}, 0.01)}}); }
   Result forward(const std::string& fault) const {
     return rondo_with_fault(fault, inputs_,
-                            {"forward", "sret/t", "--inputs", inputs_, "--outputs", outputs_});
+                            {"forward", "sret/t", "--input", inputs_, "--output", outputs_});
   }
   TempDir folder_;
   std::string inputs_ = folder_.file("in.safetensors");

@@ -1,0 +1,129 @@
+// Command lines of the verbs about runs. `rondo train` decides here what it was given (a recipe,
+// data, a run); the engine gets a recipe or a configuration with everything else as --set.
+#include "cli/run_verbs.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+
+#include "cli/command_line.h"
+#include "cli/engine_loader.h"
+#include "cli/verbs.h"
+#include "cli/workers.h"
+#include "rondo/base/error.h"
+#include "rondo/base/log.h"
+#include "rondo/config/paper_table.h"
+#include "rondo/config/trained_files.h"
+#include "rondo/project/found_data.h"
+
+namespace rondo::cli {
+namespace {
+
+[[noreturn]] void refuse_train(const std::string& what, const std::string& advice) {
+  throw Error(ExitCode::usage, "train: " + what, advice);
+}
+
+// Options that only make sense for data are not passed over without a word.
+void refuse_data_options(const TrainOptions& options, const char* given) {
+  if (!options.recipe.empty()) {
+    refuse_train(fmt::format("--recipe is for data, but {} is given", given), "leave it out");
+  }
+  if (!options.tokenizer.empty()) {
+    refuse_train(fmt::format("--tokenizer is for data, but {} is given", given),
+                 "--set data.tokenizer=bpe:4096 changes that of a recipe");
+  }
+}
+
+// A run folder: its own configuration, continued in place.
+void continue_run(TrainOptions& options) {
+  const std::string run = options.what.front();
+  refuse_data_options(options, "a run");
+  if (!options.run.empty() && options.run != run) {
+    refuse_train(fmt::format("{} is a run, which continues in its own folder", run),
+                 fmt::format("leave -o out, or start another run from its weights: --set "
+                             "train.start={}",
+                             run));
+  }
+  if (options.mini) refuse_train("--mini cannot be changed on continuing a run", "leave it out");
+  options.run = run;
+  options.what = {run + "/config.toml"};
+}
+
+// Whether another process of the same training speaks for this one.
+bool is_silent(const TrainOptions& options) {
+  const char* rank = std::getenv("RANK");
+  return starts_workers(options) || (rank != nullptr && std::string(rank) != "0");
+}
+
+// Data: the recipe that fits, with what the data say about it.
+void start_from_data(TrainOptions& options) {
+  const auto found = find_data({options.what, options.recipe, options.tokenizer});
+  if (!found.has_value()) {
+    refuse_data_options(options, "a recipe");
+    return;
+  }
+  for (const std::string& note : found->notes) {
+    if (!is_silent(options)) log_info("{}", note);
+  }
+  options.set.insert(options.set.begin(), found->set.begin(), found->set.end());
+  if (options.run.empty()) options.run = "runs/" + found->name;
+  options.what = {found->recipe};
+  options.recipe.clear();
+  options.tokenizer.clear();
+}
+
+void add_train(CLI::App& app, int& exit_code) {
+  auto options = std::make_shared<TrainOptions>();
+  add_verb(
+      app,
+      {"train", "train a model from data or a recipe, or continue a run", "rondo train novel.txt"},
+      options)
+      ->callback([options, &exit_code] {
+        const std::vector<std::string> names = recipe_names();
+        const bool is_recipe =
+            options->what.size() == 1 &&
+            std::find(names.begin(), names.end(), options->what.front()) != names.end();
+        if (options->what.size() == 1 && is_run_folder(options->what.front())) {
+          continue_run(*options);
+        } else if (is_recipe) {
+          refuse_data_options(*options, "a recipe");
+        } else {
+          start_from_data(*options);
+        }
+        const Experiment experiment =
+            find_experiment({options->what.front(), options->mini, options->data, options->set});
+        if (options->show_config) return fmt::print("{}", explain_experiment(experiment));
+        exit_code =
+            starts_workers(*options) ? run_workers(*options) : run_engine("train", *options);
+      });
+}
+
+void add_export(CLI::App& app, int& exit_code) {
+  auto options = std::make_shared<ExportOptions>();
+  add_verb(app,
+           {"export", "put a trained model into a folder that needs nothing else",
+            "rondo export runs/novel -o novel-model"},
+           options)
+      ->callback([options, &exit_code] {
+        check_trained(options->run, "");
+        exit_code = run_engine("export", *options);
+      });
+}
+
+}  // namespace
+
+void add_run_verbs(CLI::App& app, int& exit_code) {
+  add_train(app, exit_code);
+  auto make = std::make_shared<NewOptions>();
+  add_verb(app, {"new", "write a recipe with every key explained, to edit", "rondo new my-model"},
+           make)
+      ->callback([make] { run_new(*make); });
+  auto runs = std::make_shared<RunsOptions>();
+  add_verb(app, {"runs", "list runs: task, step, score, size, running or not", "rondo runs"}, runs)
+      ->callback([runs] { run_runs(*runs); });
+  add_export(app, exit_code);
+}
+
+}  // namespace rondo::cli

@@ -1,0 +1,100 @@
+// rondo new, rondo runs, and rondo info of runs and exported models.
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "cli/verbs.h"
+#include "rondo/base/error.h"
+#include "rondo/base/files.h"
+#include "rondo/base/text.h"
+#include "rondo/config/exported_model.h"
+#include "rondo/config/trained_files.h"
+#include "rondo/project/new_recipe.h"
+#include "rondo/project/runs.h"
+
+namespace rondo::cli {
+namespace {
+
+constexpr int64_t kMaxExportConfigBytes = int64_t{1} << 22;
+
+void print_exported(const InfoOptions& options) {
+  const std::string file = options.model + "/config.json";
+  if (!exists(file)) {
+    throw Error(ExitCode::bad_input, fmt::format("{}: has no config.json", options.model),
+                "exported folders are made by 'rondo export'");
+  }
+  const auto json = nlohmann::json::parse(read_text_file(file, kMaxExportConfigBytes), nullptr,
+                                          /*allow_exceptions=*/false);
+  if (!json.is_object()) {
+    throw Error(ExitCode::bad_input, fmt::format("{}: expected a JSON object", file),
+                "export the model again");
+  }
+  if (options.json) return fmt::print("{}\n", json.dump(2));
+  fmt::print("{}\n\n", options.model);
+  for (const char* key : {"task", "kind", "parameters", "precision", "step", "data", "languages",
+                          "tokenizer", "recipe", "score", "commit"}) {
+    const auto found = json.find(key);
+    if (found == json.end() || *found == "") continue;
+    fmt::print("{:<14}{}\n", key, found->is_string() ? found->get<std::string>() : found->dump());
+  }
+  fmt::print("\n{:<14}{}\n", "use", use_command(options.model, json.value("task", "lm")));
+  fmt::print("{:<14}rondo info {}\n", "cost", exported_model_path(options.model));
+}
+
+}  // namespace
+
+bool is_described_folder(const std::string& path) {
+  return std::filesystem::is_directory(path) &&
+         (is_run_folder(path) || exists(exported_model_path(path)));
+}
+
+void run_info_run(const InfoOptions& options) {
+  if (options.toml || !options.set.empty()) {
+    throw Error(ExitCode::usage,
+                fmt::format("{}: is a folder of a trained model, which --toml and --set do not "
+                            "apply to",
+                            options.model),
+                fmt::format("its configuration alone: rondo info {}",
+                            is_run_folder(options.model) ? options.model + "/config.toml"
+                                                         : exported_model_path(options.model)));
+  }
+  if (!is_run_folder(options.model)) return print_exported(options);
+  const RunSummary run = summarize_run(options.model);
+  if (options.json) {
+    fmt::print("{}\n", run_json(run).dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
+  } else {
+    fmt::print("{}", run_text(run));
+  }
+}
+
+void run_runs(const RunsOptions& options) {
+  const std::vector<RunSummary> runs = list_runs(options.folder);
+  if (options.json) {
+    nlohmann::json json = nlohmann::json::array();
+    for (const RunSummary& run : runs) json.push_back(run_json(run));
+    fmt::print("{}\n", json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
+  } else if (runs.empty()) {
+    fmt::print("{}: no runs\n", options.folder);
+  } else {
+    fmt::print("{}", runs_table(runs));
+  }
+}
+
+void run_new(const NewOptions& options) {
+  std::string name = options.name;
+  const std::string ending = ".toml";
+  if (name.size() > ending.size() &&
+      name.compare(name.size() - ending.size(), ending.size(), ending) == 0) {
+    name.resize(name.size() - ending.size());
+  }
+  const std::string file = name + ending;
+  if (exists(file)) {
+    throw Error(ExitCode::usage, fmt::format("{}: exists already", file), "choose another name");
+  }
+  write_file(file, commented_recipe(name, options.recipe, options.mini));
+  fmt::print("{}\n", file);
+  fmt::print(stderr, "edit it, then: rondo train {} --set data.train=PATH\n", file);
+}
+
+}  // namespace rondo::cli

@@ -38,7 +38,6 @@ State CompiledLanguageModel::save(const RowPast& past) const {
 
 void CompiledLanguageModel::step(const StepRows& rows, const std::vector<int64_t>& tokens,
                                  kernels::Team& team, Workspace& w) const {
-  const at::NoGradGuard no_grad;
   const auto n = static_cast<int64_t>(rows.size());
   check_step(rows, tokens, stack_.size(), head_.w.out);
   w.threads.allow(team.size());
@@ -65,16 +64,6 @@ void CompiledLanguageModel::step(const StepRows& rows, const std::vector<int64_t
   });
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - before;
   w.threads.took(took.count());
-}
-
-bool CompiledLanguageModel::needs_torch(const StepRows& rows) const {
-  const int64_t window = config().time.window;
-  return std::any_of(rows.begin(), rows.end(),
-                     [&](const RowPast* row) { return (row->tokens_seen + 1) % window == 0; });
-}
-
-void CompiledLanguageModel::end_step(const StepRows& rows) const {
-  const at::NoGradGuard no_grad;
   stack_.end(rows);
 }
 

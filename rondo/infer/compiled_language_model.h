@@ -31,13 +31,9 @@ class CompiledLanguageModel {
     kernels::ThreadChoice threads;
   };
   // Reads tokens[i] into rows[i], all with one pass over the weights. `workspace.logits` is what
-  // follows each. A row's numbers do not depend on the others'. end_step() must come next.
+  // follows each. A row's numbers do not depend on the others'. No torch operation is run.
   void step(const StepRows& rows, const std::vector<int64_t>& tokens, kernels::Team& team,
             Workspace& workspace) const;
-  // Moves the rows on by the token just read. Where needs_torch() that means work for torch: the
-  // end of a block.
-  bool needs_torch(const StepRows& rows) const;
-  void end_step(const StepRows& rows) const;
   // Reads `tokens` as training would: whole segments at once. → logits after the last [V].
   Tensor read(const std::vector<int32_t>& tokens, State& state) const;
 

@@ -146,11 +146,6 @@ void Session::step(const std::vector<Token>& tokens) {
   }
   const Runtime::Turn turn(Runtime::get());
   model_->step(pasts, numbers, turn.team(), workspace_);
-  if (model_->needs_torch(pasts)) {
-    turn.compute([&] { model_->end_step(pasts); });
-  } else {
-    model_->end_step(pasts);
-  }
   const nn::Rows logits = workspace_.logits.rows(static_cast<int64_t>(tokens.size()));
   for (size_t i = 0; i < tokens.size(); ++i) {
     const float* from = logits[static_cast<int64_t>(i)];

@@ -72,8 +72,15 @@ void sum_one(const float* x, float a, const float* y, float b, int64_t width, fl
 // x / √(Σx² + ε), in place.
 void normalize_one(float* x, int64_t width, float epsilon);
 
-// x = max(x, 0), or x · Φ(x), in place.
+// x = max(x, 0), x · Φ(x) or tanh(x), in place.
 void relu_one(float* x, int64_t count);
 void gelu_one(float* x, int64_t count);
+void tanh_one(float* x, int64_t count);
+
+// Gates of a recurrent state c, in place: c · keep + z · (1 - keep), and, of numbers whose sigmoids
+// are the gates, c · σ(forget) + z · σ(input).
+void fixed_gate_one(const float* z, const float* keep, int64_t width, float* c);
+void lstm_gate_one(const float* z, const float* forget, const float* input, int64_t width,
+                   float* c);
 
 }  // namespace rondo::kernels

@@ -82,6 +82,31 @@ void gelu_one_of(float* x, int64_t count) {
   }
 }
 
+// ---- recurrent states -------------------------------------------------------------------------
+
+void tanh_one_of(float* x, int64_t count) {
+  constexpr float kFlat = 20.0F;  // beyond, it is ±1 in fp32
+  for (int64_t i = 0; i < count; ++i) {
+    x[i] = 1.0F - 2.0F / (exponential(2.0F * within(x[i], kFlat)) + 1.0F);
+  }
+}
+
+RONDO_INLINE float sigmoid(float x) {
+  constexpr float kFlat = 80.0F;
+  return 1.0F / (1.0F + exponential(-within(x, kFlat)));
+}
+
+void fixed_gate_of(const float* z, const float* keep, int64_t width, float* c) {
+#pragma omp simd
+  for (int64_t i = 0; i < width; ++i) c[i] = c[i] * keep[i] + z[i] * (1.0F - keep[i]);
+}
+
+void lstm_gate_of(const float* z, const float* forget, const float* input, int64_t width,
+                  float* c) {
+#pragma omp simd
+  for (int64_t i = 0; i < width; ++i) c[i] = c[i] * sigmoid(forget[i]) + z[i] * sigmoid(input[i]);
+}
+
 }  // namespace
 }  // namespace rondo::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -94,6 +119,9 @@ HWY_EXPORT(norm_one_of);
 HWY_EXPORT(sum_one_of);
 HWY_EXPORT(normalize_one_of);
 HWY_EXPORT(gelu_one_of);
+HWY_EXPORT(tanh_one_of);
+HWY_EXPORT(fixed_gate_of);
+HWY_EXPORT(lstm_gate_of);
 
 void matvec(const PackedMatrix& w, const float* x, int64_t first, int64_t last, float* y) {
   HWY_DYNAMIC_DISPATCH(matvec_of)(w, x, first, last, y);
@@ -117,6 +145,17 @@ void relu_one(float* x, int64_t count) {
 }
 
 void gelu_one(float* x, int64_t count) { HWY_DYNAMIC_DISPATCH(gelu_one_of)(x, count); }
+
+void tanh_one(float* x, int64_t count) { HWY_DYNAMIC_DISPATCH(tanh_one_of)(x, count); }
+
+void fixed_gate_one(const float* z, const float* keep, int64_t width, float* c) {
+  HWY_DYNAMIC_DISPATCH(fixed_gate_of)(z, keep, width, c);
+}
+
+void lstm_gate_one(const float* z, const float* forget, const float* input, int64_t width,
+                   float* c) {
+  HWY_DYNAMIC_DISPATCH(lstm_gate_of)(z, forget, input, width, c);
+}
 
 }  // namespace rondo::kernels
 #endif

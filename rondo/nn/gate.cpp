@@ -30,4 +30,32 @@ Tensor Gate::forward(const Tensor& c, const Tensor& z, const Tensor& h, const Sc
   return c * keep + z * take;
 }
 
+CompiledGate Gate::compile(WeightPacker& packer) const {
+  const at::NoGradGuard no_grad;
+  CompiledGate gate;
+  if (bias_.defined()) {
+    gate.width = bias_.size(0);
+    gate.keep = packer.vector(at::sigmoid(bias_));
+    return gate;
+  }
+  gate.width = forget_->weight().size(0);
+  gate.forget = packer.linear(forget_->weight(), forget_->bias() + 1.0);
+  gate.input = packer.linear(input_->weight(), input_->bias() - 1.0);
+  return gate;
+}
+
+void CompiledGate::forward(const Rows& c, const Rows& z, const Rows& h, const Rows& forget_rows,
+                           const Rows& input_rows) const {
+  if (keep != nullptr) {
+    for (int64_t r = 0; r < c.count; ++r) kernels::fixed_gate_one(z[r], keep, width, c[r]);
+    return;
+  }
+  const kernels::Member alone;
+  forget.forward(h, forget_rows, alone);
+  input.forward(h, input_rows, alone);
+  for (int64_t r = 0; r < c.count; ++r) {
+    kernels::lstm_gate_one(z[r], forget_rows[r], input_rows[r], width, c[r]);
+  }
+}
+
 }  // namespace rondo::nn

@@ -222,89 +222,28 @@ Tensor BlockRecurrentAttention::forward(const MixingInput& in, ForwardContext& c
 
 // ---- decoding ----
 
-namespace {
-
-// The window, and the state with what tokens and the cell read of it, made once per block.
-class RecurrentCache : public WindowCache {
- public:
-  using WindowCache::WindowCache;
-  std::unique_ptr<RowCache> clone() const override {
-    return std::unique_ptr<RowCache>(new RecurrentCache(*this));
-  }
-  const StateHeads* states() const override { return &heads_; }
-  int64_t bytes() const override {
-    int64_t total = WindowCache::bytes() + static_cast<int64_t>(state_.nbytes());
-    for (const Tensor* t : {&read_.keys, &read_.values, &read_.queries, &read_.token_queries}) {
-      total += static_cast<int64_t>(t->nbytes());
-    }
-    return total;
-  }
-
-  // No tensor is ever changed in place, so that copies may share them.
-  void set_state(const Tensor& state, const RecurrentCell& cell) {
-    state_ = state;
-    read_ = cell.read(state_, Scope());
-    heads_.keys = read_.keys.data_ptr<float>();
-    heads_.values = read_.values.data_ptr<float>();
-    heads_.count = read_.keys.size(2);
-    heads_.head_stride = read_.keys.stride(1);
-    heads_.stride = read_.keys.stride(2);
-    RONDO_ASSERT(read_.values.stride(1) == heads_.head_stride);
-    RONDO_ASSERT(read_.values.stride(2) == heads_.stride);
-    RONDO_ASSERT(read_.keys.stride(3) == 1 && read_.values.stride(3) == 1);
-  }
-  const Tensor& state() const { return state_; }  // [1, S, D]
-  const RecurrentCell::Read& read() const { return read_; }
-
- private:
-  Tensor state_;
-  RecurrentCell::Read read_;
-  StateHeads heads_;
-};
-
-class CompiledBlockRecurrent : public CompiledWindow {
- public:
-  CompiledBlockRecurrent(const WindowWeights& weights, std::shared_ptr<const RecurrentCell> cell,
-                         Tensor initial)
-      : CompiledWindow(weights), cell_(std::move(cell)), initial_(std::move(initial)) {}
-
-  std::unique_ptr<RowCache> open(const State& state, int64_t level,
-                                 int64_t tokens_seen) const override {
-    const at::NoGradGuard no_grad;
-    auto cache = new_cache<RecurrentCache>();
-    fill(*cache, state, level, tokens_seen);
-    const Tensor carried = state.get(level_key(level, "state"));
-    cache->set_state(carried.defined() ? carried : initial_.detach().unsqueeze(0), *cell_);
-    return cache;
-  }
-
-  void save(const RowCache& row, int64_t level, int64_t tokens_seen, State& state) const override {
-    const auto& cache = static_cast<const RecurrentCache&>(row);
-    // The cell reads two windows of keys at the end of the block: all of them are kept.
-    const int64_t window = weights().window;
-    save_keys(cache, level, tokens_seen, window + tokens_seen % window, state);
-    state.set(level_key(level, "state"), cache.state().contiguous());
-  }
-
-  void end_token(RowCache& row, int64_t tokens_seen) const override {
-    if (tokens_seen % weights().window != 0) return;
-    const at::NoGradGuard no_grad;
-    auto& cache = static_cast<RecurrentCache&>(row);
-    cache.set_state(cell_->update(cache.state(), cache.read(), cache.keys, cache.values, Scope()),
-                    *cell_);
-    end_block(cache);
-  }
-
- private:
-  std::shared_ptr<const RecurrentCell> cell_;
-  Tensor initial_;  // [S, D]
-};
-
-}  // namespace
+CompiledCell RecurrentCell::compile(nn::WeightPacker& packer) const {
+  CompiledCell cell;
+  cell.normalize = normalize_;
+  cell.tanh = tanh_;
+  cell.norm = norm_->compile(packer);
+  cell.identity = packer.vector(identity_);
+  cell.maps = projections_->compile(packer);
+  cell.token_query = token_query_->compile(packer);
+  cell.scale = packer.vector(scale_);
+  cell.token_scale = packer.vector(token_scale_);
+  if (attention_gate_ != nullptr) cell.attention_gate = attention_gate_->compile(packer);
+  if (feed_forward_norm_ != nullptr) cell.feed_forward_norm = feed_forward_norm_->compile(packer);
+  if (feed_forward_gate_ == nullptr) return cell;
+  cell.feed_forward = {up_->compile(packer), down_->compile(packer), nn::Activation::relu};
+  cell.feed_forward_gate = feed_forward_gate_->compile(packer);
+  return cell;
+}
 
 std::shared_ptr<const CompiledMixing> BlockRecurrentAttention::compile(
     nn::WeightPacker& packer) const {
-  return std::make_shared<CompiledBlockRecurrent>(compile_weights(packer), cell_, initial_);
+  return std::make_shared<CompiledBlockRecurrent>(compile_weights(packer), cell_->compile(packer),
+                                                  initial_.detach());
 }
 
 }  // namespace rondo

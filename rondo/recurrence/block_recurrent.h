@@ -8,7 +8,7 @@
 #pragma once
 
 #include "rondo/config/time_config.h"
-#include "rondo/nn/gate.h"
+#include "rondo/recurrence/compiled_block_recurrent.h"
 #include "rondo/recurrence/window.h"
 
 namespace rondo {
@@ -32,6 +32,7 @@ class RecurrentCell : public nn::Module {
   // d].
   Tensor update(const Tensor& c, const Read& read, const Tensor& keys, const Tensor& values,
                 const Scope& scope) const;
+  CompiledCell compile(nn::WeightPacker& packer) const;
 
  private:
   Tensor feed(const Tensor& input, const Tensor& c, const Scope& scope) const;

@@ -3,7 +3,8 @@
 // a cache in the layout it reads.
 //
 // A CompiledMixing is immutable and shared by all threads. A cache belongs to one document at one
-// level; attend() may run for several heads of it at once, everything else for one caller alone.
+// level; attend() may run for several heads of it at once, end_blocks() is run by all members of a
+// team, everything else by one caller alone.
 #pragma once
 
 #include <memory>
@@ -55,6 +56,12 @@ struct HeadStep {
   std::vector<float>* scratch = nullptr;  // of the thread
 };
 
+// One member's room for what happens at the end of blocks, made once and used again.
+struct BlockScratch {
+  std::vector<RowCache*> rows;
+  nn::RowBuffer states, u, heads, attended, hidden, update, forget, input;
+};
+
 // What a decoder reads of one sentence with one set of weights: shared by all its rows.
 struct CrossMemory {
   Tensor kept;  // whose memory the pointers show to
@@ -72,10 +79,15 @@ class CompiledMixing {
   virtual void save(const RowCache& cache, int64_t level, int64_t tokens_seen,
                     State& state) const = 0;
 
-  // Before and after a token, when `tokens_seen` have been read.
+  // Before a token, when `tokens_seen` have been read.
   virtual void begin_token(RowCache& /*cache*/, int64_t /*tokens_seen*/) const {}
   virtual void attend(const HeadStep& step, RowCache& cache) const = 0;
-  virtual void end_token(RowCache& /*cache*/, int64_t /*tokens_seen*/) const {}
+  // Tokens of a block, at whose end there is work to do; 0: never.
+  virtual int64_t block() const { return 0; }
+  // That work, for the rows whose block ends with the token at hand. All members call this
+  // together, when none of them attends any more; caches are ready when all have returned.
+  virtual void end_blocks(const std::vector<RowCache*>& /*rows*/, BlockScratch& /*scratch*/,
+                          const kernels::Member& /*member*/) const {}
 
   const nn::CompiledProjections& maps() const { return maps_; }
   // Second queries, for recurrent states; there() says whether the mixing reads any.

@@ -98,12 +98,7 @@ nn::Rows CompiledStack::begin(const StepRows& rows, int members, StepWorkspace& 
 }
 
 void CompiledStack::end(const StepRows& rows) const {
-  for (RowPast* row : rows) {
-    ++row->tokens_seen;
-    for (size_t i = 0; i < levels_.size(); ++i) {
-      levels_[i].mixing->end_token(*row->levels[i], row->tokens_seen);
-    }
-  }
+  for (RowPast* row : rows) ++row->tokens_seen;
 }
 
 nn::Rows CompiledStack::forward(const StepRows& rows, StepWorkspace& w,
@@ -118,7 +113,22 @@ nn::Rows CompiledStack::forward(const StepRows& rows, StepWorkspace& w,
     if (level.feed_forward != nullptr) feed(level, step);
     if (level.projection != nullptr) forward_projection(*level.projection, step);
   }
+  end_blocks(step);
   return step.x;
+}
+
+// After the last level: with feedback all of them read the states of one.
+void CompiledStack::end_blocks(Step& step) const {
+  std::vector<RowCache*>& ended = step.own.blocks.rows;
+  for (size_t i = 0; i < levels_.size(); ++i) {
+    const CompiledMixing& mixing = *levels_[i].mixing;
+    if (mixing.block() == 0) continue;
+    ended.clear();
+    for (RowPast* row : step.rows) {
+      if ((row->tokens_seen + 1) % mixing.block() == 0) ended.push_back(row->levels[i].get());
+    }
+    if (!ended.empty()) mixing.end_blocks(ended, step.own.blocks, step.member);
+  }
 }
 
 // Where the stream is shared, members add their parts of it and meet; their own they do alone.

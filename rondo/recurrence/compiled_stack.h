@@ -53,6 +53,7 @@ class StepWorkspace {
   struct Own {
     nn::RowBuffer x, u, low, signals[3], inputs[3];
     std::vector<float> scratch;
+    BlockScratch blocks;
   };
   // Rows of the stream's width for a member's own use after the last level.
   nn::Rows spare(const kernels::Member& member, int64_t rows) {
@@ -104,8 +105,8 @@ class CompiledStack : public CompiledLevels {
   // Makes room and opens the caches for one more token; returns the rows [n, D] that the caller
   // fills with embeddings.
   nn::Rows begin(const StepRows& rows, int members, StepWorkspace& workspace) const;
-  // All levels; every member calls this. Returns the stream after the last level, which all members
-  // may read.
+  // All levels, and what is due at the end of blocks; every member calls this. Returns the stream
+  // after the last level, which all members may read.
   nn::Rows forward(const StepRows& rows, StepWorkspace& workspace,
                    const kernels::Member& member) const;
   // Moves the documents on by the token just read.
@@ -123,6 +124,7 @@ class CompiledStack : public CompiledLevels {
   void attend_memory(const CompiledLevel& level, Step& step) const;
   void feed(const CompiledLevel& level, Step& step) const;
   void forward_projection(const CompiledLoopProjection& projection, Step& step) const;
+  void end_blocks(Step& step) const;
   // stream = join(x, w · input), normalized where that is its place; x is that afterwards.
   void join(const nn::CompiledLinear& w, const nn::Rows& input, CompiledJoin how,
             const nn::CompiledNorm* norm_after, Step& step) const;

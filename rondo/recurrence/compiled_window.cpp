@@ -62,13 +62,11 @@ kernels::RoundedHead WindowCache::rounded_head(int64_t head) const {
   return {numbers + 2 * head * size, numbers + (2 * head + 1) * size, keys.size(3)};
 }
 
-void WindowCache::round_all(int64_t end) {
-  for (int64_t h = 0; h < keys.size(1); ++h) {
-    for (int64_t place = 0; place < end; ++place) {
-      const int64_t at = place * keys.size(3);
-      kernels::put_rounded(rounded_head(h), place, head_data(keys, h) + at,
-                           head_data(values, h) + at);
-    }
+void WindowCache::round(int64_t head, int64_t end) {
+  for (int64_t place = 0; place < end; ++place) {
+    const int64_t at = place * keys.size(3);
+    kernels::put_rounded(rounded_head(head), place, head_data(keys, head) + at,
+                         head_data(values, head) + at);
   }
 }
 
@@ -99,7 +97,7 @@ void CompiledWindow::fill(WindowCache& cache, const State& state, int64_t level,
   };
   copy_last(cache.keys, keys);
   copy_last(cache.values, state.get(level_key(level, "values")));
-  if (weights_.rounded) cache.round_all(end);
+  for (int64_t h = 0; weights_.rounded && h < maps_.heads; ++h) cache.round(h, end);
 }
 
 void CompiledWindow::save_keys(const WindowCache& cache, int64_t level, int64_t tokens_seen,
@@ -177,18 +175,24 @@ void CompiledWindow::attend_states(const HeadStep& step) const {
   kernels::attend_one(query, with_room(*step.scratch, states.count), step.state_out);
 }
 
-void CompiledWindow::end_block(WindowCache& cache) const {
+void CompiledWindow::end_block(WindowCache& cache, int64_t head) const {
   const int64_t window = weights_.window;
-  for (Tensor* buffer : {&cache.keys, &cache.values}) {
-    buffer->narrow(2, 0, window).copy_(buffer->narrow(2, window, window));
+  const int64_t numbers = window * maps_.head_width;
+  for (const Tensor* buffer : {&cache.keys, &cache.values}) {
+    std::copy_n(head_data(*buffer, head) + numbers, numbers, head_data(*buffer, head));
   }
   if (!weights_.rounded) return;
-  if (window % kernels::kPanel != 0) return cache.round_all(window);
-  for (int64_t h = 0; h < maps_.heads; ++h) kernels::move_rounded(cache.rounded_head(h), window);
+  if (window % kernels::kPanel != 0) return cache.round(head, window);
+  kernels::move_rounded(cache.rounded_head(head), window);
 }
 
-void CompiledWindow::end_token(RowCache& cache, int64_t tokens_seen) const {
-  if (tokens_seen % weights_.window == 0) end_block(static_cast<WindowCache&>(cache));
+void CompiledWindow::end_blocks(const std::vector<RowCache*>& rows, BlockScratch& /*scratch*/,
+                                const kernels::Member& member) const {
+  const auto [first, last] = member.share(static_cast<int64_t>(rows.size()) * maps_.heads);
+  for (int64_t i = first; i < last; ++i) {
+    end_block(static_cast<WindowCache&>(*rows[static_cast<size_t>(i / maps_.heads)]),
+              i % maps_.heads);
+  }
 }
 
 // ---- without a window ----
@@ -231,7 +235,9 @@ void CompiledGrowingAttention::begin_token(RowCache& row, int64_t tokens_seen) c
   if (tokens_seen < cache.keys.size(2)) return;
   for (Tensor* buffer : {&cache.keys, &cache.values}) {
     const Tensor wider = at::empty({1, maps_.heads, 2 * tokens_seen, maps_.head_width});
-    wider.narrow(2, 0, tokens_seen).copy_(*buffer);
+    for (int64_t h = 0; h < maps_.heads; ++h) {
+      std::copy_n(head_data(*buffer, h), tokens_seen * maps_.head_width, head_data(wider, h));
+    }
     *buffer = wider;
   }
 }

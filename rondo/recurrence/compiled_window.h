@@ -33,7 +33,7 @@ class WindowCache : public RowCache {
   int64_t bytes() const override;
 
   // Rounds what stands before `end`.
-  void round_all(int64_t end);
+  void round(int64_t head, int64_t end);
   kernels::RoundedHead rounded_head(int64_t head) const;
 
   Tensor keys, values;  // [1, H, 2W, d]; the current token's place is W + phase
@@ -50,7 +50,9 @@ class CompiledWindow : public CompiledMixing {
                                  int64_t tokens_seen) const override;
   void save(const RowCache& cache, int64_t level, int64_t tokens_seen, State& state) const override;
   void attend(const HeadStep& step, RowCache& cache) const override;
-  void end_token(RowCache& cache, int64_t tokens_seen) const override;
+  int64_t block() const override { return weights_.window; }
+  void end_blocks(const std::vector<RowCache*>& rows, BlockScratch& scratch,
+                  const kernels::Member& member) const override;
 
  protected:
   // Fills the buffers from a state.
@@ -58,8 +60,8 @@ class CompiledWindow : public CompiledMixing {
   // The last `count` keys and values, of the place after `tokens_seen` tokens, to a state.
   void save_keys(const WindowCache& cache, int64_t level, int64_t tokens_seen, int64_t count,
                  State& state) const;
-  // The window has been left behind.
-  void end_block(WindowCache& cache) const;
+  // The window has been left behind; of one head.
+  void end_block(WindowCache& cache, int64_t head) const;
   const WindowWeights& weights() const { return weights_; }
   // A WindowCache, or what extends it, for a new document.
   template <class Cache>

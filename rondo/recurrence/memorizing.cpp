@@ -150,17 +150,13 @@ class MemoryCache : public WindowCache {
   int64_t oldest() const { return stored > size() ? stored % size() : 0; }
   // Of the pair at a place: 0 is the oldest.
   int64_t age(int64_t place) const { return (place - oldest() + size()) % size(); }
-  // Pairs [H, n, d], the oldest first.
+  // Pairs [H, n, d], the oldest first; d side by side.
   void store(const Tensor& more_keys, const Tensor& more_values) {
     const int64_t count = std::min(more_keys.size(1), size());
     const int64_t skipped = more_keys.size(1) - count;
-    for (int64_t done = 0; done < count;) {
-      const int64_t at = stored % size();
-      const int64_t piece = std::min(count - done, size() - at);
-      memory_keys.narrow(1, at, piece).copy_(more_keys.narrow(1, skipped + done, piece));
-      memory_values.narrow(1, at, piece).copy_(more_values.narrow(1, skipped + done, piece));
-      stored += piece;
-      done += piece;
+    for (int64_t i = skipped; i < more_keys.size(1); ++i, ++stored) {
+      put(more_keys, i, memory_keys);
+      put(more_values, i, memory_values);
     }
   }
   // One of the two, the oldest pair first: [1, n, H, d].
@@ -171,6 +167,15 @@ class MemoryCache : public WindowCache {
 
   Tensor memory_keys, memory_values;  // [H, M, d]
   int64_t stored = 0;                 // pairs, also those forgotten
+
+ private:
+  // Of each head number i to the place of the next pair.
+  void put(const Tensor& from, int64_t i, Tensor& ring) const {
+    for (int64_t h = 0; h < from.size(0); ++h) {
+      std::copy_n(from.data_ptr<float>() + h * from.stride(0) + i * from.stride(1), from.size(2),
+                  ring.data_ptr<float>() + h * ring.stride(0) + stored % size() * ring.stride(1));
+    }
+  }
 };
 
 class CompiledMemorizing : public CompiledWindow {
@@ -216,12 +221,17 @@ class CompiledMemorizing : public CompiledWindow {
     }
   }
 
-  void end_token(RowCache& row, int64_t tokens_seen) const override {
+  void end_blocks(const std::vector<RowCache*>& rows, BlockScratch& /*scratch*/,
+                  const kernels::Member& member) const override {
+    const at::NoGradGuard no_grad;
     const int64_t window = weights().window;
-    if (tokens_seen % window != 0) return;
-    auto& cache = static_cast<MemoryCache&>(row);
-    cache.store(cache.keys[0].narrow(1, window, window), cache.values[0].narrow(1, window, window));
-    end_block(cache);
+    const auto [first, last] = member.share(static_cast<int64_t>(rows.size()));
+    for (int64_t i = first; i < last; ++i) {
+      auto& cache = static_cast<MemoryCache&>(*rows[static_cast<size_t>(i)]);
+      cache.store(cache.keys[0].narrow(1, window, window),
+                  cache.values[0].narrow(1, window, window));
+      for (int64_t h = 0; h < maps_.heads; ++h) end_block(cache, h);
+    }
   }
 
  private:

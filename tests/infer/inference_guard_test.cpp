@@ -109,6 +109,34 @@ INSTANTIATE_TEST_SUITE_P(Times, GenerateGuard,
                          ::testing::ValuesIn(choices_of("language-model", "time.kind")),
                          NameOfModel());
 
+// Every recurrent cell: gates, configurations, switches; blocks end in the middle of what is
+// written and in different steps.
+class CellGuard : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(CellGuard, WritesWhatTheTrainedNetworkWould) {
+  for (const std::string& gate : choices_of("language-model", "time.gate")) {
+    for (const std::string& squash : choices_of("language-model", "time.gate_tanh")) {
+      for (const bool plain : {false, true}) {
+        LanguageModelConfig config = guarded_base();
+        config.time.configuration = GetParam();
+        config.time.gate = gate;
+        config.time.gate_tanh = squash;
+        config.time.state_ids = config.time.normalize = !plain;
+        for (const char* kind : {"block-recurrent", "feedback"}) {
+          config.time.kind = kind;
+          SCOPED_TRACE(gate + ", " + squash + ", " + kind + (plain ? ", plain" : ""));
+          const GuardedModel model(config);
+          for (const int64_t rows : {1, 8}) model.check(rows);
+        }
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Configurations, CellGuard,
+                         ::testing::ValuesIn(choices_of("language-model", "time.configuration")),
+                         NameOfModel());
+
 // ---- translation
 
 std::shared_ptr<EncoderDecoder> guarded_translator(const DepthConfig& depth) {

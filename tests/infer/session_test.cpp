@@ -207,6 +207,32 @@ TEST(Sessions, ManyRowsAreSharedOutByRows) {
   }
 }
 
+// So many states that the cell takes them in pieces, which end in the middle of rows; all blocks
+// end together, and alone.
+TEST(Sessions, TheEndOfABlockDoesNotDependOnRowsOrThreads) {
+  LanguageModelConfig c = std::get<LanguageModelConfig>(recurrent_model().tiny.config.network);
+  c.time.states = 70;
+  c.time.gate = "lstm";
+  c.time.configuration = "dual";
+  const Compiled m{ModelConfig{c}};
+  constexpr int64_t kSteps = 40;  // more than a trial with one thread and with all
+  const Tensor tokens = m.tokens(4, kSteps, 5);
+  const int before = Runtime::get().threads();
+  std::vector<Tensor> alone;
+  for (const int threads : {1, 2, 3}) {
+    SCOPED_TRACE("threads " + std::to_string(threads));
+    Runtime::get().use_threads(threads);
+    std::vector<State> states(4);
+    const Tensor logits = step_all(m, tokens, states);
+    for (int64_t r = 0; r < 4; ++r) {
+      std::vector<State> one(1);
+      if (threads == 1) alone.push_back(step_all(m, tokens.narrow(0, r, 1), one)[0]);
+      expect_identical(logits[r], alone[static_cast<size_t>(r)], "row " + std::to_string(r));
+    }
+  }
+  Runtime::get().use_threads(before);
+}
+
 TEST(Sessions, AForkGoesItsOwnWay) {
   const Compiled m = recurrent_model();
   Session session(m.compiled);

@@ -163,5 +163,28 @@ TEST(OneRow, Activations) {
   });
 }
 
+TEST(OneRow, Gates) {
+  const auto sigmoid = [](double x) { return 1.0 / (1.0 + std::exp(-x)); };
+  on_every_target([&] {
+    constexpr int64_t kWidth = 101;
+    Numbers forget = random_numbers(kWidth, 12, 6.0F);
+    forget[3] = 500.0F;  // far beyond what e^x can hold
+    forget[4] = -500.0F;
+    const Numbers input = random_numbers(kWidth, 13, 6.0F);
+    const Numbers c = random_numbers(kWidth, 14, 2.0F);
+    Numbers z = forget;
+    kernels::tanh_one(z.data(), kWidth);
+    Numbers fixed = c;
+    kernels::fixed_gate_one(z.data(), input.data(), kWidth, fixed.data());
+    Numbers lstm = c;
+    kernels::lstm_gate_one(z.data(), forget.data(), input.data(), kWidth, lstm.data());
+    for (size_t i = 0; i < c.size(); ++i) {
+      EXPECT_NEAR(z[i], std::tanh(forget[i]), 3e-7);
+      EXPECT_NEAR(fixed[i], c[i] * input[i] + z[i] * (1.0 - input[i]), 2e-6);
+      EXPECT_NEAR(lstm[i], c[i] * sigmoid(forget[i]) + z[i] * sigmoid(input[i]), 1e-6);
+    }
+  });
+}
+
 }  // namespace
 }  // namespace rondo::test

@@ -58,6 +58,14 @@ HWY_INLINE void put(const Rows& work, Floats sum, int64_t row, int64_t column) {
   }
 }
 
+// g++ would read weights from memory again for every row, as long as there are few.
+#if defined(__GNUC__) && !defined(__clang__) && \
+    (HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_SSE4)
+HWY_INLINE void keep_in_register(Floats& weights) { asm("" : "+v"(weights.raw)); }
+#else
+HWY_INLINE void keep_in_register(Floats& /*weights*/) {}
+#endif
+
 // Memory that will be wanted soon, to be fetched while other weights are worked with.
 struct Ahead {
   const char* next = nullptr;
@@ -65,9 +73,9 @@ struct Ahead {
 };
 
 // `Count` rows from `row` × `Panels` panels from `panel`, whose weights are `w` [Panels, columns,
-// 16].
+// 16]. A function of its own: among others g++ does not find enough registers for it.
 template <int64_t Count, int64_t Panels>
-HWY_INLINE void block(const Rows& work, const float* w, int64_t row, int64_t panel, Ahead ahead) {
+HWY_NOINLINE void block(const Rows& work, const float* w, int64_t row, int64_t panel, Ahead ahead) {
   constexpr int64_t kVectors = Panels * kParts;
   const Lane d;
   const int64_t in = work.w->in;
@@ -85,6 +93,7 @@ HWY_INLINE void block(const Rows& work, const float* w, int64_t row, int64_t pan
     RONDO_UNROLL
     for (int64_t v = 0; v < kVectors; ++v) {
       weights[v] = hn::Load(d, w + v / kParts * step + i * kPanel + v % kParts * kLanes);
+      if (Count > 1) keep_in_register(weights[v]);
     }
     RONDO_UNROLL
     for (int64_t r = 0; r < Count; ++r) {
@@ -103,6 +112,19 @@ HWY_INLINE void block(const Rows& work, const float* w, int64_t row, int64_t pan
       if (column < work.w->out) put(work, sums[r][v], row + r, column);
     }
   }
+}
+
+// As many rows at once as registers have sums of.
+constexpr int64_t kMostRows = 6;
+
+// `count` ≤ Count rows.
+template <int64_t Count, int64_t Panels>
+HWY_INLINE void block_of(const Rows& work, const float* w, int64_t row, int64_t count,
+                         int64_t panel, Ahead ahead) {
+  if constexpr (Count > 1) {
+    if (count < Count) return block_of<Count - 1, Panels>(work, w, row, count, panel, ahead);
+  }
+  block<Count, Panels>(work, w, row, panel, ahead);
 }
 
 // To fp32, a few panels; scales wait for the end of a sum.
@@ -154,16 +176,17 @@ void rows_of(const Rows& work, int64_t panel, bool more, float* wide) {
     widen(m, panel, Panels, wide);
     w = wide;
   }
+  // Blocks of almost the same number of rows: few rows wait for weights to come from the second
+  // cache, and 8 as 4 + 4 are faster than as 6 + 2 (measured, docs/performance.md).
+  const int64_t blocks = (work.rows + kMostRows - 1) / kMostRows;
   const int64_t lines = more ? Panels * bytes / kLine : 0;
-  const auto ahead = [&](int64_t first, int64_t last) {
+  for (int64_t b = 0; b < blocks; ++b) {
+    const int64_t first = work.rows * b / blocks;
+    const int64_t last = work.rows * (b + 1) / blocks;
     const int64_t from = lines * first / work.rows;
-    return Ahead{data + Panels * bytes + from * kLine, lines * last / work.rows - from};
-  };
-  int64_t r = 0;
-  for (; r + 6 <= work.rows; r += 6) block<6, Panels>(work, w, r, panel, ahead(r, r + 6));
-  for (; r + 3 <= work.rows; r += 3) block<3, Panels>(work, w, r, panel, ahead(r, r + 3));
-  for (; r + 2 <= work.rows; r += 2) block<2, Panels>(work, w, r, panel, ahead(r, r + 2));
-  for (; r < work.rows; ++r) block<1, Panels>(work, w, r, panel, ahead(r, r + 1));
+    const Ahead ahead = {data + Panels * bytes + from * kLine, lines * last / work.rows - from};
+    block_of<kMostRows, Panels>(work, w, first, last - first, panel, ahead);
+  }
 }
 
 void packed_rows_of(const PackedMatrix& w, const InputRows& x, const float* bias, int64_t first,

@@ -22,6 +22,9 @@ add_link_options(-Wl,--as-needed)  # Debian's torch target names libraries that 
 if(RONDO_SANITIZE)
   # vptr: needs type information that libtorch's own objects may not share with ours.
   add_compile_options(-fsanitize=${RONDO_SANITIZE} -fno-sanitize=vptr -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+    add_compile_options(-fsanitize-ignorelist=${CMAKE_CURRENT_LIST_DIR}/sanitizers.ignore)
+  endif()
   add_compile_definitions(RONDO_SANITIZED)
   add_link_options(-fsanitize=${RONDO_SANITIZE} -fno-sanitize=vptr)
 endif()

@@ -150,9 +150,8 @@ struct Tile {
   int64_t rows, columns;
 };
 
-// Before the first products are added: beta · c + bias. True if there is something to add to.
-bool begin_tile(const Tile& tile, float beta, const float* bias) {
-  if (bias == nullptr && (beta == 0.0F || beta == 1.0F)) return beta != 0.0F;
+// beta · c + bias.
+void scale_and_shift(const Tile& tile, float beta, const float* bias) {
   for (int64_t i = 0; i < tile.rows; ++i) {
     float* row = tile.data + i * tile.step;
     for (int64_t j = 0; j < tile.columns; ++j) {
@@ -160,6 +159,12 @@ bool begin_tile(const Tile& tile, float beta, const float* bias) {
       row[j] = bias != nullptr ? kept + bias[j] : kept;
     }
   }
+}
+
+// Before the first products are added. True if there is something to add to.
+bool begin_tile(const Tile& tile, float beta, const float* bias) {
+  if (bias == nullptr && (beta == 0.0F || beta == 1.0F)) return beta != 0.0F;
+  scale_and_shift(tile, beta, bias);
   return true;
 }
 
@@ -219,6 +224,10 @@ LeftBlock left_block(const Operand<Number>& a, int64_t m, int64_t k, Room& room)
 template <class Number>
 void multiply_part(const kernels::Product& p, const Part& part, const Number* a, const Number* b,
                    float* c) {
+  if (p.k == 0) {  // a and b may be null
+    const float* bias = p.bias != nullptr ? p.bias + part.column : nullptr;
+    return scale_and_shift({c + part.row * p.n + part.column, p.n, part.m, part.n}, p.beta, bias);
+  }
   thread_local Room room;
   const Operand<Number> left = {a, p.transpose_a ? 1 : p.k, p.transpose_a ? p.m : 1};
   const Operand<Number> right = {b, p.transpose_b ? 1 : p.n, p.transpose_b ? p.k : 1};
@@ -226,7 +235,7 @@ void multiply_part(const kernels::Product& p, const Part& part, const Number* a,
   const int64_t last_column = part.column + part.n;
   for (int64_t column = part.column; column < last_column; column += kBlockColumns) {
     const int64_t n = std::min(kBlockColumns, last_column - column);
-    for (int64_t depth = 0; depth == 0 || depth < p.k; depth += kBlockDepth) {
+    for (int64_t depth = 0; depth < p.k; depth += kBlockDepth) {
       const int64_t k = std::min(kBlockDepth, p.k - depth);
       float* panels = room.right_of(round_up(n, kPanelColumns) * k);
       lay_out_right<Number>({right.at(depth, column), right.row, right.column}, k, n, p.alpha,

@@ -94,7 +94,7 @@ ImageTest test_images(const EvalOptions& options) {
   how.threads = options.compute.threads;
   how.progress = true;
   how.items = &test.items;
-  test.score = score_images(*model.network, *test.images, model.augment, how);
+  test.score = score_images(model.network, *test.images, model.augment, how);
   if (test.score.images > 0) return test;
   throw Error(ExitCode::bad_input, fmt::format("{}: {}: none of {} images could be read", key,
                                                source, test.images->count()));

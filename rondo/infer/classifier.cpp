@@ -9,7 +9,6 @@
 
 #include "rondo/base/require.h"
 #include "rondo/image/decode.h"
-#include "rondo/infer/runtime.h"
 
 namespace rondo {
 namespace {
@@ -37,17 +36,11 @@ Prediction likeliest_classes(const float* logits, int64_t classes, int64_t top) 
   return prediction;
 }
 
-const Network& network_of(const ImageModel& model) {
-  require(model.network != nullptr, "classifier: no network is given");
-  return *model.network;
-}
-
 }  // namespace
 
 Classifier::Classifier(ImageModel model)
     : model_(std::move(model)),
-      compiled_(compile_image_network(network_of(model_))),
-      workspace_(std::make_shared<ImageWorkspace>()),
+      runner_(model_.network),
       side_(image_side(model_.config)),
       augmenter_(model_.augment, side_) {}
 
@@ -67,18 +60,9 @@ std::vector<Prediction> Classifier::classify(const float* pixels, int64_t rows, 
           "classifier: expected pixels and 1 or more classes, got {} images and {} classes",
           pixels == nullptr ? 0 : rows, top);
   if (rows == 0) return {};
-  const int64_t classes = compiled_->classes();
+  const int64_t classes = runner_.classes();
   std::vector<float> logits(static_cast<size_t>(rows * classes));
-  const Runtime::Turn turn(Runtime::get());
-  if (nn::kernels_in_use() == nn::Kernels::fused) {
-    compiled_->forward(pixels, rows, logits.data(), turn.team(), *workspace_);
-  } else {
-    turn.compute([&] {
-      const Tensor images =
-          at::from_blob(const_cast<float*>(pixels), {rows, 3, side_, side_}, at::kFloat);
-      at::from_blob(logits.data(), {rows, classes}).copy_(image_logits(*model_.network, images));
-    });
-  }
+  runner_.forward(pixels, rows, logits.data());
   std::vector<Prediction> predictions;
   for (int64_t r = 0; r < rows; ++r) {
     predictions.push_back(likeliest_classes(logits.data() + r * classes, classes, top));

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "rondo/image/augment.h"
-#include "rondo/infer/image_model.h"
+#include "rondo/infer/image_runner.h"
 
 namespace rondo {
 
@@ -35,8 +35,7 @@ class Classifier {
 
  private:
   ImageModel model_;
-  std::shared_ptr<const CompiledImageNetwork> compiled_;
-  std::shared_ptr<ImageWorkspace> workspace_;  // of whoever has the turn
+  ImageRunner runner_;
   int64_t side_;
   Augmenter augmenter_;
 };

@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "rondo/base/progress.h"
-#include "rondo/infer/image_model.h"
+#include "rondo/infer/image_runner.h"
 
 namespace rondo {
 namespace {
@@ -38,8 +38,8 @@ void add_batch(ImageScore& score, const Tensor& logits, const ImageBatch& batch,
 
 }  // namespace
 
-ImageScore score_images(Network& network, const ImageSet& images, const AugmentConfig& augment,
-                        const ImageScoreOptions& options) {
+ImageScore score_images(const std::shared_ptr<Network>& network, const ImageSet& images,
+                        const AugmentConfig& augment, const ImageScoreOptions& options) {
   LoaderOptions o;
   o.rows = options.rows;
   o.side = options.side;
@@ -61,6 +61,7 @@ ImageScore score_images(Network& network, const ImageSet& images, const AugmentC
     options.items->task = "image";
     options.items->test = images.checksum();
   }
+  const ImageRunner runner(network);
   ImageBatch batch;
   const auto is_enough = [&](int64_t images) {
     return options.max_images > 0 && images >= options.max_images;
@@ -76,7 +77,7 @@ ImageScore score_images(Network& network, const ImageSet& images, const AugmentC
     if (batch.rows == 0) continue;
     const Tensor pixels =
         at::from_blob(batch.pixels.data(), {batch.rows, 3, batch.side, batch.side}, at::kFloat);
-    add_batch(score, image_logits(network, pixels), batch, options.items);
+    add_batch(score, runner.forward(pixels), batch, options.items);
     progress.update(score.images);
   }
   progress.finish();

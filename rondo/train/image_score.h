@@ -46,7 +46,7 @@ struct ImageScoreOptions {
 };
 
 // Scores `network` (in evaluation mode) on every image of the set, prepared as `augment` says.
-ImageScore score_images(Network& network, const ImageSet& images, const AugmentConfig& augment,
-                        const ImageScoreOptions& options);
+ImageScore score_images(const std::shared_ptr<Network>& network, const ImageSet& images,
+                        const AugmentConfig& augment, const ImageScoreOptions& options);
 
 }  // namespace rondo

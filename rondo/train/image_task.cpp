@@ -82,6 +82,7 @@ ImageTask::ImageTask(const RunConfig& config, ProcessGroup* group)
     valid_ = open_labeled_images(config.images.valid, "data.valid", classes, train_.get());
   }
   teacher_ = load_teacher(config);
+  if (teacher_ != nullptr) teacher_runner_ = std::make_unique<ImageRunner>(teacher_->network);
   network_ = build_network(config.model);
   start_weights(*network_, config.train);
   loader_ = std::make_unique<ImageLoader>(*train_, config.augment,
@@ -105,7 +106,7 @@ Tensor ImageTask::teacher_logits(const Tensor& images) const {
   Tensor x = renormalized(images, config_.augment, teacher_->augment);
   const int64_t side = image_side(teacher_->config);
   if (side != x.size(2)) x = at::upsample_bicubic2d(x, {side, side}, /*align_corners=*/false);
-  return image_logits(*teacher_->network, x);
+  return teacher_runner_->forward(x);
 }
 
 Tensor ImageTask::loss_of(const Tensor& logits, const Tensor& targets,
@@ -149,7 +150,7 @@ std::optional<Task::Evaluation> ImageTask::evaluate(const StopCheck& stop) {
   o.strict = config_.images.strict;
   o.stop = stop;
   o.shard = shard_of(group_);
-  ImageScore score = score_images(*network_, *valid_, config_.augment, o);
+  ImageScore score = score_images(network_, *valid_, config_.augment, o);
   std::vector<double> sums = {static_cast<double>(score.images), static_cast<double>(score.first),
                               static_cast<double>(score.among_five), score.nats};
   sum_over(group_, sums);

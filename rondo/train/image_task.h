@@ -2,7 +2,7 @@
 #pragma once
 
 #include "rondo/image/pipeline.h"
-#include "rondo/infer/image_model.h"
+#include "rondo/infer/image_runner.h"
 #include "rondo/train/task.h"
 
 namespace rondo {
@@ -50,6 +50,7 @@ class ImageTask : public Task {
   std::unique_ptr<ImageSet> train_;
   std::unique_ptr<ImageSet> valid_;
   std::unique_ptr<ImageModel> teacher_;
+  std::unique_ptr<ImageRunner> teacher_runner_;
   std::unique_ptr<ImageLoader> loader_;
   ImageBatch batch_;
   std::shared_ptr<Network> network_;

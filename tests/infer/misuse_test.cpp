@@ -212,7 +212,7 @@ const std::vector<Mistake> kTranslators = {
 };
 
 const std::vector<Mistake> kNetworks = {
-    {"NoNetwork", "classifier: no network is given",
+    {"NoNetwork", "images: no network is given",
      [] {
        ImageModel model = image_model();
        model.network = nullptr;

@@ -22,6 +22,7 @@
 #include "cli/language_verbs.h"
 #include "cli/run_verbs.h"
 #include "cli/score_verbs.h"
+#include "cli/study_verbs.h"
 #include "cli/table_verbs.h"
 #include "cli/translation_verbs.h"
 #include "cli/usage.h"
@@ -129,6 +130,7 @@ int run(int argc, char** argv) {
   add_bench_verbs(app, exit_code);
   add_table_verbs(app, exit_code);
   add_help_verbs(app);
+  add_study_verbs(app, exit_code);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -19,6 +19,7 @@ void run_info(const InfoOptions& options);
 void run_state_fork(const StateForkOptions& options);
 void run_state_info(const StateInfoOptions& options);
 void run_state_read(const StateReadOptions& options);
+void run_study(const StudyOptions& options);
 // Returns the exit code: 0, or 128 + a signal that stopped it.
 int run_train(const TrainOptions& options);
 void run_translate(const TranslateOptions& options);

@@ -14,19 +14,7 @@ namespace rondo::cli {
 std::string test_source(const EvalOptions& options) {
   if (!options.data.empty()) return options.data;
   const TrainedFiles files = find_trained(options.run);
-  const std::string task = files.model.task();
-  const auto part = [&](const auto& data) {
-    return options.split == "train"   ? data.train
-           : options.split == "valid" ? data.valid
-                                      : data.test;
-  };
-  const RunConfig run = files.run.value_or(RunConfig());
-  const std::string source = task == "image"         ? part(run.images)
-                             : task == "translation" ? part(run.pairs)
-                                                     : part(run.data);
-  if (!source.empty()) return source;
-  throw Error(ExitCode::usage, fmt::format("{}: names no {} data", options.run, options.split),
-              "say which: --data");
+  return run_data(files.run, options.run, files.model.task(), options.split);
 }
 
 nlohmann::json metrics_json(const TestItems& items) {

@@ -46,6 +46,7 @@ const std::map<std::string, RunVerb>& engine_verbs() {
       {"state fork", verb_of(&run_state_fork)},
       {"state info", verb_of(&run_state_info)},
       {"state read", verb_of(&run_state_read)},
+      {"study", verb_of(&run_study)},
       {"train", verb_of(&run_train)},
       {"translate", verb_of(&run_translate)},
   };

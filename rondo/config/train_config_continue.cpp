@@ -14,30 +14,6 @@
 namespace rondo {
 namespace {
 
-struct DumpedKey {
-  std::string key;  // dotted
-  std::string name;
-  std::string value;
-};
-
-// Every key of an experiment in the order in which it is dumped, the same for all of one task and
-// kind of network.
-std::vector<DumpedKey> dumped_keys(const RunConfig& config) {
-  std::vector<DumpedKey> keys;
-  std::istringstream in(dump_run_config(config));
-  std::string section;
-  for (std::string line; std::getline(in, line);) {
-    const size_t equals = line.find(" = ");
-    if (!line.empty() && line.front() == '[' && line.back() == ']') {
-      section = line.substr(1, line.size() - 2);
-    } else if (equals != std::string::npos) {
-      const std::string name = line.substr(0, equals);
-      keys.push_back({fmt::format("{}.{}", section, name), name, line.substr(equals + 3)});
-    }
-  }
-  return keys;
-}
-
 [[noreturn]] void refuse_change(const std::string& run, const std::string& what) {
   throw Error(ExitCode::bad_input,
               fmt::format("{}: the folder holds another experiment: {}", run, what),
@@ -62,6 +38,22 @@ bool is_kept_tokenizer(const std::string& run, const std::string& key, const Run
 }
 
 }  // namespace
+
+std::vector<DumpedKey> dumped_keys(const RunConfig& config) {
+  std::vector<DumpedKey> keys;
+  std::istringstream in(dump_run_config(config));
+  std::string section;
+  for (std::string line; std::getline(in, line);) {
+    const size_t equals = line.find(" = ");
+    if (!line.empty() && line.front() == '[' && line.back() == ']') {
+      section = line.substr(1, line.size() - 2);
+    } else if (equals != std::string::npos) {
+      const std::string name = line.substr(0, equals);
+      keys.push_back({fmt::format("{}.{}", section, name), name, line.substr(equals + 3)});
+    }
+  }
+  return keys;
+}
 
 const std::vector<std::string>& changeable_keys() {
   static const std::vector<std::string> kKeys = {

@@ -15,6 +15,16 @@ struct ConfigChange {
   std::string now;
 };
 
+// A key of an experiment with its value as TOML.
+struct DumpedKey {
+  std::string key;  // dotted
+  std::string name;
+  std::string value;
+};
+// All keys in the order in which they are dumped, the same for all experiments of one task and kind
+// of network.
+std::vector<DumpedKey> dumped_keys(const RunConfig& config);
+
 // Keys that may be changed on continuing, dotted. They say how long the run is, how often it
 // reports and saves, how it computes, and what a step does to the weights; the others say what the
 // weights mean, which data they have seen, or what a checkpoint holds.

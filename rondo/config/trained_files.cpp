@@ -248,6 +248,20 @@ void require_task(const TrainedFiles& trained, const std::string& given, const s
                                                expected, trained.model.kind()));
 }
 
+std::string run_data(const std::optional<RunConfig>& run, const std::string& given,
+                     const std::string& task, const std::string& split) {
+  const auto part = [&](const auto& data) {
+    return split == "train" ? data.train : split == "valid" ? data.valid : data.test;
+  };
+  const RunConfig config = run.value_or(RunConfig());
+  const std::string source = task == "image"         ? part(config.images)
+                             : task == "translation" ? part(config.pairs)
+                                                     : part(config.data);
+  if (!source.empty()) return source;
+  throw Error(ExitCode::usage, fmt::format("{}: names no {} data", given, split),
+              "say which: --data");
+}
+
 void keep_tokenizers(const std::string& run, const RunConfig& config) {
   RunConfig copy = config;
   for (const auto& [side, field] : tokenizer_fields(copy)) {

@@ -142,7 +142,10 @@ Tensor LowRank::forward(const Tensor& x, const Scope& scope) const {
 
 Tensor LowRank::join(const Tensor& x, const Scope& scope) const {
   scope.elementwise(x);
-  return x + forward(x, scope);
+  const Tensor g = forward(x, scope);
+  scope.record("joined", x);
+  scope.record("added", g);
+  return x + g;
 }
 
 Tensor LowRank::matrix() const {
@@ -182,6 +185,8 @@ Tensor FeedForward::forward(const Tensor& u, const Tensor& inner, const Scope& s
                    : up_->forward(u, scope / "up", Result::branch);  // [B, T, F]
   if (inner.defined()) {
     scope.elementwise(h);
+    (scope / "signal").record("joined", h);
+    (scope / "signal").record("added", inner);
     h = h + inner;
   }
   if (shape_.activation == Activation::gelu) scope.gelu(static_cast<double>(h.numel()));

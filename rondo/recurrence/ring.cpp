@@ -23,8 +23,16 @@ Tensor SignalledMap::forward(const nn::Linear& map, const Tensor& u, const Tenso
     return nn::linear(x, signal_->added_to(map.map()), scope, nn::Result::branch);
   }
   const Tensor g = signal_->forward(x, scope / "signal");
-  (scope / "signal").elementwise(g);
-  return place_ == SignalPlace::after ? map.forward(u, scope) + g : map.forward(u + g, scope);
+  const Scope signal = scope / "signal";
+  signal.elementwise(g);
+  signal.record("added", g);
+  if (place_ == SignalPlace::before) {
+    signal.record("joined", u);
+    return map.forward(u + g, scope);
+  }
+  const Tensor y = map.forward(u, scope);
+  signal.record("joined", y);
+  return y + g;
 }
 
 nn::LinearMap SignalledMap::as_map(const nn::Linear& map, const Tensor& u, const Tensor& x,

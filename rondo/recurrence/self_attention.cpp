@@ -59,6 +59,7 @@ Tensor SelfAttention::forward(const MixingInput& in, ForwardContext& context, co
   Tensor permutation;
   if (slice.permute && !u.is_meta()) {
     permutation = context.permutations->next(u.size(1));
+    scope.record("permutation", permutation);
     u = permute_tokens(u, permutation);
     if (in.hooks.query != nullptr) x = permute_tokens(x, permutation);
   }

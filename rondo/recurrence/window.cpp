@@ -205,6 +205,8 @@ Tensor WindowAttention::output(const Tensor& heads, const Scope& scope) const {
 }
 
 Tensor WindowAttention::output(const Tensor& heads, const Tensor& more, const Scope& scope) const {
+  scope.record("window_heads", heads);
+  scope.record("state_heads", more);
   const Tensor both = at::cat({heads.transpose(1, 2), more.transpose(1, 2)}, 2);  // [B, T, 2H, d]
   return projections_->output(both.flatten(2), scope);
 }

@@ -23,10 +23,16 @@ class Page {
   void raw(std::string_view markup) { body_ += markup; }
 
   std::string html() const;
+  // The markup of the first figure; empty if there is none.
+  const std::string& first_figure() const { return first_figure_; }
 
  private:
+  std::string first_figure_;
   std::string title_;
   std::string body_;
 };
+
+// The SVG of a figure as a file of its own, with the colors of a page. Empty if it has none.
+std::string standalone_svg(std::string_view figure);
 
 }  // namespace rondo

@@ -2,12 +2,11 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <fstream>
 #include <map>
-#include <nlohmann/json.hpp>
 
 #include "rondo/report/charts.h"
 #include "rondo/report/page.h"
+#include "rondo/report/run_curves.h"
 #include "rondo/tables/table_report.h"
 
 namespace rondo {
@@ -20,17 +19,6 @@ std::string logged_metric(const std::string& metric) {
   return metric == "accuracy" ? "valid_accuracy" : "valid_loss";
 }
 
-std::map<double, double> read_curve(const std::string& run, const std::string& key) {
-  std::map<double, double> curve;
-  std::ifstream file(run + "/metrics.jsonl");
-  for (std::string line; std::getline(file, line);) {
-    const auto json = nlohmann::json::parse(line, nullptr, false);
-    if (!json.is_object() || !json.contains(key) || !json[key].is_number()) continue;
-    curve[json.value("step", 0.0)] = json[key];
-  }
-  return curve;
-}
-
 // The mean over seeds at every step that all of them logged.
 Series mean_curve(const CellResult& cell, const std::string& label, const std::string& key) {
   std::map<double, std::pair<double, size_t>> sums;
@@ -40,7 +28,7 @@ Series mean_curve(const CellResult& cell, const std::string& label, const std::s
       ++sums[step].second;
     }
   }
-  Series series{label, {}};
+  Series series{label};
   for (const auto& [step, sum] : sums) {
     if (sum.second != cell.seeds.size()) continue;
     series.points.emplace_back(step, sum.first / static_cast<double>(sum.second));
@@ -55,8 +43,8 @@ void add_column(Page& page, const TableResults& results, const TableColumn& colu
   BarChart bars;
   bars.unit = metric_title(column.metric);
   LineChart curves;
-  curves.x_label = "step";
-  curves.y_label = logged_metric(column.metric);
+  curves.x.label = "step";
+  curves.y.label = logged_metric(column.metric);
   for (const CellResult& cell : results.cells) {
     if (cell.column != column.name || !cell.was_run()) continue;
     const std::string& label = results.table.row(cell.row).label;
@@ -66,7 +54,7 @@ void add_column(Page& page, const TableResults& results, const TableColumn& colu
       bar.interval = {cell.score.low, cell.score.high};
     }
     bars.bars.push_back(bar);
-    Series series = mean_curve(cell, label, curves.y_label);
+    Series series = mean_curve(cell, label, curves.y.label);
     if (!series.points.empty()) curves.series.push_back(std::move(series));
   }
   page.table(lines);
@@ -74,7 +62,7 @@ void add_column(Page& page, const TableResults& results, const TableColumn& colu
   page.figure(bar_chart(bars), "Mean over seeds on the test data, with 95 % intervals.");
   if (!curves.series.empty()) {
     page.figure(line_chart(curves),
-                fmt::format("Mean over seeds of {} while training.", curves.y_label));
+                fmt::format("Mean over seeds of {} while training.", curves.y.label));
   }
 }
 

@@ -65,15 +65,25 @@ class GateWatcher : public Observer {
   bool wants(const std::string& name) override {
     return name.size() > 5 && name.compare(name.size() - 5, 5, ".gate") == 0;
   }
-  void activation(const std::string& /*name*/, const Tensor& value) override {
-    sum_ += value.mean().item<double>();
-    ++count_;
+  void activation(const std::string& name, const Tensor& value) override {
+    auto& [sum, count] = gates_[name.substr(0, name.size() - 5)];
+    sum += value.mean().item<double>();
+    ++count;
   }
-  double mean() const { return count_ == 0 ? 0.0 : sum_ / static_cast<double>(count_); }
+  // Of all gates, and of each.
+  void report(Metrics& metrics) const {
+    double all = 0;
+    double count = 0;
+    for (const auto& [name, gate] : gates_) {
+      metrics["gate/" + name] = gate.first / gate.second;
+      all += gate.first;
+      count += gate.second;
+    }
+    metrics["gate_mean"] = all / std::max(count, 1.0);
+  }
 
  private:
-  double sum_ = 0;
-  int64_t count_ = 0;
+  std::map<std::string, std::pair<double, double>> gates_;  // sum of means, how many
 };
 
 }  // namespace
@@ -154,7 +164,8 @@ Metrics LanguageTask::probe() {
   GateWatcher gates;
   const double with = loss(false, Scope(&gates));
   const double use = loss(true, Scope()) - with;
-  Metrics metrics = {{"state_use", use}, {"gate_mean", gates.mean()}};
+  Metrics metrics = {{"state_use", use}};
+  gates.report(metrics);
   for (const auto& [name, tensor] : state_.tensors()) {
     if (name.size() < 6 || name.compare(name.size() - 6, 6, ".state") != 0) continue;
     const std::string layer = "state_" + name.substr(6, name.size() - 12);

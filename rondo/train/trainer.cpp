@@ -16,6 +16,7 @@
 #include "rondo/train/run_notes.h"
 #include "rondo/train/sharded_optimizer.h"
 #include "rondo/train/stop_signals.h"
+#include "rondo/train/weight_metrics.h"
 
 namespace rondo {
 namespace {
@@ -243,6 +244,9 @@ class Trainer {
         metrics["reduce_share"] =
             (group_.seconds() - logged_reduce_seconds_) / (elapsed - logged_seconds_);
       }
+    }
+    if (probes || counters_.step == 1) {
+      for (const auto& [name, value] : weight_metrics(task_.network())) metrics[name] = value;
     }
     if (probes) {
       for (const auto& [name, value] : task_.probe()) metrics[name] = value;

@@ -1,0 +1,49 @@
+// Charts of values over a grid, as SVG markup: heat maps with a legend, contour lines, surfaces.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "rondo/report/svg.h"
+
+namespace rondo {
+
+using Grid = std::vector<std::vector<double>>;  // [rows][columns]
+
+struct HeatMap {
+  std::string title;    // for screen readers
+  std::string x_label;  // of the columns
+  std::string y_label;  // of the rows
+  std::string legend;   // what the colors stand for
+  std::vector<std::string> rows = {};
+  std::vector<std::string> columns = {};
+  Grid values = {};                      // not finite: the cell is left blank
+  std::optional<double> low = {}, high = {};  // of the legend; nothing: the values'
+  bool diverging = false;                // around 0, which is white
+  bool upward = false;                   // the first row at the bottom
+};
+
+// Values are written into cells that have room for them, and are titles of the others.
+std::string heat_map(const HeatMap& map);
+
+// Values over a plane.
+struct SurfaceMap {
+  std::string title;
+  std::string x_label, y_label, legend;
+  std::vector<double> x = {}, y = {};  // of columns and rows, ascending
+  Grid values = {};                    // [y][x]
+  std::optional<double> low = {}, high = {};
+};
+
+// Colors with contour lines, which bear their values.
+std::string contour_map(const SurfaceMap& map);
+// The same seen from above at an angle.
+std::string surface_plot(const SurfaceMap& map);
+
+// Pieces of the line where the values are `level`, in units of cells: x = column, y = row.
+struct Piece {
+  svg::Point from, to;
+};
+std::vector<Piece> contour_pieces(const Grid& values, double level);
+
+}  // namespace rondo

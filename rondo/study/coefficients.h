@@ -1,0 +1,30 @@
+// How what the papers added to a network moved while it was trained (SReT's Figures 7, 15 and 16):
+// residual coefficients, gates and sizes of level signals, from a run's metrics.jsonl.
+#pragma once
+
+#include "rondo/study/report.h"
+
+namespace rondo::study {
+
+// One number over the steps of a run.
+struct Trace {
+  std::string label;  // "block 3, loop 1"
+  std::vector<std::pair<double, double>> points;
+};
+
+// Those that belong into one picture.
+struct TraceGroup {
+  std::string title;  // "stage 1: coefficient of the identity, attention"
+  std::vector<Trace> traces;
+};
+
+// Error{bad_input} if the run logged none (no such parameters, or trained by an older version).
+std::vector<TraceGroup> read_coefficients(const std::string& run);
+
+struct RunCoefficients {
+  std::string name;
+  std::vector<TraceGroup> groups;
+};
+StudyReport coefficients_report(const std::vector<RunCoefficients>& found);
+
+}  // namespace rondo::study

@@ -1,0 +1,70 @@
+// The loss around trained weights along two random directions, filter-normalized (Li et al., 2018):
+// SReT's Figure 9. Directions and points are functions of the seed, so that processes can share the
+// work, a stopped study goes on, and several networks are looked at along the same axes.
+#pragma once
+
+#include "rondo/study/report.h"
+#include "rondo/study/subject.h"
+
+namespace rondo::study {
+
+struct LandscapeOptions {
+  int64_t points = 25;  // on a side
+  double radius = 1.0;  // the plane reaches from -radius to radius
+  uint64_t seed = 1;
+};
+
+struct PlanePoint {
+  int64_t row = 0, column = 0;
+};
+
+// A direction for every weight: Gaussian, each filter (row of the first dimension) scaled to the
+// norm of the network's own; biases and norms, which have one dimension, are left alone.
+NamedTensors filter_normalized_direction(const Network& network, uint64_t seed,
+                                         const std::string& name);
+
+// A network whose weights are moved over the plane and put back at the end.
+class LossPlane {
+ public:
+  // `batches`: what the loss is measured on, all of them at every point.
+  LossPlane(Network& network, std::vector<Batch> batches, const LandscapeOptions& options);
+  ~LossPlane();
+  LossPlane(const LossPlane&) = delete;
+  LossPlane& operator=(const LossPlane&) = delete;
+
+  double loss(const PlanePoint& point);  // mean cross-entropy; may be infinite
+  double coordinate(int64_t i) const;    // of row or column i
+
+ private:
+  void move_to(double x, double y);
+
+  Network& network_;
+  std::vector<Batch> batches_;
+  LandscapeOptions options_;
+  NamedTensors origin_, first_, second_;
+};
+
+// Points of the plane with losses so far, in a file of one line each.
+class PointFile {
+ public:
+  // `key`: what the points are of; a file of something else is begun anew.
+  PointFile(std::string path, std::string key);
+  // By row and column, from this file and those of other processes beside it (path + ".N").
+  std::map<std::pair<int64_t, int64_t>, double> read() const;
+  void add(const PlanePoint& point, double loss);
+
+ private:
+  std::string path_, key_;
+};
+
+struct Landscape {
+  std::string name;
+  LandscapeOptions options;
+  Grid losses;  // [row][column]
+  int64_t items = 0;
+};
+
+// With one scale of loss for all.
+StudyReport landscape_report(const std::vector<Landscape>& found);
+
+}  // namespace rondo::study

@@ -1,0 +1,87 @@
+// What is studied: a trained network, and batches of data as it reads them. Studies see networks
+// only through Network::forward and an Observer; they copy none.
+#pragma once
+
+#include <functional>
+
+#include "rondo/config/trained_files.h"
+#include "rondo/data/pair_tokenizers.h"
+#include "rondo/image/sources.h"
+#include "rondo/model/network.h"
+#include "rondo/nn/tensor_file.h"
+
+namespace rondo::study {
+
+// Inputs of one forward pass.
+struct Batch {
+  NamedTensors inputs;  // for Network::forward
+  Tensor labels;        // images [B]; text [B, T], -1 where nothing is scored
+  // By name of a stack ("encoder", "decoder", "stack"): which tokens are text, bool [B, T]. A stack
+  // without an entry reads no padding.
+  std::map<std::string, Tensor> real;
+  int64_t rows = 0;
+};
+
+// An iterator of batches, each read once.
+class Batches {
+ public:
+  virtual ~Batches() = default;
+  virtual bool next(Batch& out) = 0;  // false: no more
+};
+
+// Forward passes over batches, one after the other: a language model carries its state along.
+class Reader {
+ public:
+  explicit Reader(Network& network) : network_(network) {}
+  NamedTensors forward(const Batch& batch, const Scope& scope);
+
+ private:
+  Network& network_;
+  State state_;
+};
+
+struct SubjectOptions {
+  std::string data;           // "" = the run's `split`
+  std::string split = "test";
+  std::string tokenizer;      // "" = the run's
+  std::string cache_folder;
+  int64_t items = 0;          // sentence pairs, images, or segments of documents; 0 = all
+  int64_t rows = 32;          // images or segments together
+  int64_t tokens = 4096;      // of sentence pairs together
+  Verify verify = Verify::checksum;
+};
+
+// A trained model with its data. Networks are in evaluation mode.
+struct Subject {
+  std::string name;  // as given
+  std::string task;  // "lm", "translation", "image"
+  ModelConfig config;
+  std::optional<RunConfig> run;
+  std::shared_ptr<Network> network;
+  PairTokenizers tokenizers;  // of a language model, both the same
+  AugmentConfig augment;      // image networks
+  ClassNames classes;
+};
+
+// A run folder or model file. Error{bad_input} if it is neither.
+Subject load_subject(const std::string& given, const SubjectOptions& options);
+
+// The data it is studied on. Error{usage} if neither options nor run name any, Error{bad_input} if
+// there is nothing in them. `subject` must outlive the batches.
+std::unique_ptr<Batches> open_batches(const Subject& subject, const SubjectOptions& options);
+
+// Error{bad_input} unless both read the same items as the same tokens: of one task, text with one
+// vocabulary.
+void require_same_data(const Subject& a, const Subject& b);
+
+// Names of the levels of a network in order of depth, by group: "encoder" and "decoder", or one
+// group "levels", with the names of their activations without what follows ("stack.level.3").
+struct LevelGroup {
+  std::string name;
+  std::vector<std::string> scopes;
+  std::vector<std::string> labels;  // "1", "2", …; of pyramids "1.1", stage and level
+  std::vector<std::string> stacks;  // that each is of
+};
+std::vector<LevelGroup> level_groups(const Network& network);
+
+}  // namespace rondo::study

@@ -23,7 +23,7 @@ Range range_of(const Grid& values, std::optional<double> low, std::optional<doub
     for (const double v : row) range.add(v);
   }
   if (!(range.low <= range.high)) range.low = 0, range.high = 1;
-  if (diverging) {
+  if (diverging && !low.has_value()) {
     const double most = std::max(std::abs(range.low), std::abs(range.high));
     range.low = -most;
     range.high = most;

@@ -33,7 +33,7 @@ th { font-weight: 600; border-bottom-width: 2px; }
 figure { margin: 1.5rem 0; } figcaption { color: var(--faint); font-size: .9rem; }
 img { max-width: 100%; height: auto; image-rendering: pixelated; }
 .shaded { font: 15px/1.9 ui-monospace, monospace; white-space: pre-wrap; overflow-wrap: anywhere; }
-mark { color: #111; border-radius: 2px; }
+mark { color: inherit; border-radius: 2px; }
 )";
 // Of the figures, which also stand alone (standalone_svg).
 constexpr const char* kFigureStyle = R"(

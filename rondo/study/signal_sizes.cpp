@@ -70,6 +70,22 @@ Tensor cosines(const std::vector<Tensor>& matrices) {
   return at::matmul(all, all.t());
 }
 
+Tensor differences(const std::vector<Tensor>& matrices) {
+  const auto count = static_cast<int64_t>(matrices.size());
+  Tensor all = at::zeros({count, count}, at::kDouble);
+  for (size_t i = 0; i < matrices.size(); ++i) {
+    for (size_t j = 0; j < i; ++j) {
+      const double apart = (matrices[i] - matrices[j]).norm().item<double>();
+      const double size = (matrices[i].norm() * matrices[j].norm()).sqrt().item<double>();
+      const auto r = static_cast<int64_t>(i);
+      const auto c = static_cast<int64_t>(j);
+      all[r][c] = apart / std::max(size, 1e-12);
+      all[c][r] = all[r][c];
+    }
+  }
+  return all;
+}
+
 // Weights by name, and the map of a signal as a matrix [out, in]; undefined if there is none.
 class NamedWeights {
  public:
@@ -117,24 +133,26 @@ WeightSimilarity compare_weights(const NamedWeights& weights, const std::string&
   }
   if (signals.empty()) return found;
   found.effective = cosines(effective);
+  found.difference = differences(effective);
   found.signals = cosines(signals);
   return found;
 }
 
-void draw_similarity(Page& page, const SignalSizes& found, const WeightSimilarity& w,
-                     const Tensor& values, const char* of) {
+void draw_levels(Page& page, const SignalSizes& found, const WeightSimilarity& w, bool signals) {
   HeatMap map;
-  map.title = fmt::format("{}: similarity of the {} {} of the levels, {}", found.name, w.part, of,
-                          w.group);
+  map.title = fmt::format(
+      signals ? "{}, {}: cosine between the levels' {} signals"
+              : "{}, {}: difference between the {} weights as levels apply them, beside their norm",
+      found.name, w.group, w.part);
   map.x_label = "level";
   map.y_label = "level";
-  map.legend = "cosine";
+  map.legend = signals ? "cosine" : "difference";
   map.rows = w.levels;
   map.columns = w.levels;
-  map.values = grid_of(values);
-  map.low = -1;
-  map.high = 1;
-  map.diverging = true;
+  map.values = grid_of(signals ? w.signals : w.difference);
+  map.low = signals ? -1 : 0;
+  if (signals) map.high = 1;
+  map.diverging = signals;
   page.figure(heat_map(map), map.title + ".");
 }
 
@@ -225,12 +243,13 @@ StudyReport signals_report(const std::vector<SignalSizes>& all) {
                                     found.name, s.group, s.level, s.part, s.ratio, s.direction);
     }
     for (const WeightSimilarity& w : found.weights) {
-      draw_similarity(report.page, found, w, w.effective, "weights as applied");
-      draw_similarity(report.page, found, w, w.signals, "signals alone");
+      draw_levels(report.page, found, w, /*signals=*/false);
+      draw_levels(report.page, found, w, /*signals=*/true);
       run["weights"].push_back({{"group", w.group},
                                 {"part", w.part},
                                 {"levels", w.levels},
                                 {"effective", json_of(w.effective)},
+                                {"difference", json_of(w.difference)},
                                 {"signals", json_of(w.signals)}});
     }
     report.numbers["runs"].push_back(run);

@@ -16,13 +16,14 @@ struct SignalSize {
   double direction = 0;  // mean cosine between both: above 0 it amplifies, below 0 it counteracts
 };
 
-// Cosines between the levels' matrices.
+// How alike the levels' matrices are.
 struct WeightSimilarity {
   std::string group;
   std::string part;
   std::vector<std::string> levels;
-  Tensor effective;  // [L, L], of the maps as the levels apply them: shared weights and signal
-  Tensor signals;    // [L, L], of the signals alone
+  Tensor effective;   // [L, L], cosines of the maps as levels apply them: shared weights and signal
+  Tensor difference;  // [L, L], ‖A - B‖ / √(‖A‖‖B‖) of the same
+  Tensor signals;     // [L, L], cosines of the signals alone
 };
 
 struct SignalSizes {

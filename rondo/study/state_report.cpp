@@ -36,8 +36,10 @@ nlohmann::json buckets_json(const std::vector<GainBucket>& buckets) {
   return json;
 }
 
+// Over the page's own color, so that text stays legible in light and dark.
 std::string color_of(double bits, double most) {
-  return svg::map_color(0.5 + 0.5 * std::clamp(bits / most, -1.0, 1.0) * 0.75, true);
+  return fmt::format("rgba({},{:.2f})", bits > 0 ? "224,130,20" : "47,127,208",
+                     0.7 * std::min(1.0, std::abs(bits) / most));
 }
 
 // The text, each piece on the color of its gain.

@@ -43,7 +43,7 @@ using AllOptions =
                      cli::CompareOptions, cli::DoctorOptions, cli::EvalOptions, cli::ForwardOptions,
                      cli::GenerateOptions, cli::ImportOptions, cli::InfoOptions,
                      cli::StateForkOptions, cli::StateInfoOptions, cli::StateReadOptions,
-                     cli::TrainOptions, cli::TranslateOptions>;
+                     cli::StudyOptions, cli::TrainOptions, cli::TranslateOptions>;
 TYPED_TEST_SUITE(EveryVerb, AllOptions);
 
 TYPED_TEST(EveryVerb, OptionsCrossAsText) {
@@ -54,6 +54,27 @@ TYPED_TEST(EveryVerb, OptionsCrossAsText) {
   const std::string text = encode_options(options);
   EXPECT_NE(text, encode_options(TypeParam()));
   EXPECT_EQ(encode_options(decode_options<TypeParam>(text)), text);
+}
+
+// Options of `study` depend on its kind, which comes first.
+TEST(VerbOptions, OfEveryStudyCrossAsText) {
+  for (const char* kind : {"cka", "attention-distance", "state", "coefficients", "signals",
+                           "activations", "landscape", "cost"}) {
+    cli::StudyOptions options;
+    options.kind = kind;
+    options.runs = {"a", "b"};
+    options.points = 7;
+    options.tokens = 11;
+    options.estimator = "rows";
+    options.inputs = {"x", "y"};
+    const std::string text = encode_options(options);
+    const auto read = decode_options<cli::StudyOptions>(text);
+    EXPECT_EQ(encode_options(read), text) << kind;
+    EXPECT_EQ(read.kind, kind);
+    EXPECT_EQ(read.points, std::string(kind) == "landscape" ? 7 : 25);
+    EXPECT_EQ(read.tokens, std::string(kind) == "state" ? 11 : 100000);
+    EXPECT_EQ(read.inputs.size(), std::string(kind) == "activations" ? 2U : 0U);
+  }
 }
 
 TEST(VerbOptions, LeftOutKeepTheirDefaults) {

@@ -56,8 +56,7 @@ void add_study(CLI::App& study, const StudyKind& kind, int& exit_code) {
 
 void run_report(const RunReportOptions& options) {
   const RunReport report = report_runs(options.runs);
-  const std::string path =
-      options.output.empty() && !options.json ? "report.html" : options.output;
+  const std::string path = options.output.empty() && !options.json ? "report.html" : options.output;
   if (!path.empty()) write_file(path, report.html);
   options.json ? fmt::print("{}", report.json) : fmt::print("{}{}\n", report.text, path);
 }

@@ -321,17 +321,17 @@ struct StudyOptions {
   int64_t items = 0;  // 0: the kind's own
   LoadOptions load;
   ComputeOptions compute;
-  std::string estimator = "auto";     // cka
-  int64_t tokens = 100000;            // state
-  int64_t excerpt = 1500;             // state: tokens shown
-  std::vector<std::string> inputs;    // activations: images or a sentence
-  std::vector<std::string> levels;    // activations
-  int64_t channels = 6;               // activations
-  int64_t points = 25;                // landscape, on a side
-  double radius = 1.0;                // landscape
-  int64_t jobs = 2;                   // landscape: processes
-  uint64_t seed = 1;                  // landscape
-  std::string part;                   // landscape: of a process it started
+  std::string estimator = "auto";   // cka
+  int64_t tokens = 100000;          // state
+  int64_t excerpt = 1500;           // state: tokens shown
+  std::vector<std::string> inputs;  // activations: images or a sentence
+  std::vector<std::string> levels;  // activations
+  int64_t channels = 6;             // activations
+  int64_t points = 25;              // landscape, on a side
+  double radius = 1.0;              // landscape
+  int64_t jobs = 2;                 // landscape: processes
+  uint64_t seed = 1;                // landscape
+  std::string part;                 // landscape: of a process it started
 };
 
 // `report`

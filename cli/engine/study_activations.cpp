@@ -55,8 +55,8 @@ ChosenImages first_images(const study::Subject& subject, const study::SubjectOpt
 study::StudyReport study_images(const study::Subject& subject, const StudyOptions& options,
                                 const study::SubjectOptions& how) {
   const Augmenter augmenter(subject.augment, image_side(subject.config));
-  const ChosenImages chosen = options.inputs.empty() ? first_images(subject, how)
-                                                     : given_images(options.inputs, augmenter);
+  const ChosenImages chosen =
+      options.inputs.empty() ? first_images(subject, how) : given_images(options.inputs, augmenter);
   study::FeatureMapOptions maps;
   maps.levels = options.levels;
   maps.channels = options.channels;

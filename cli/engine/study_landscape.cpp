@@ -110,8 +110,7 @@ void run_processes(const StudyOptions& options, const std::vector<std::string>& 
     child.log = log;
     children.emplace_back(child);
   }
-  const int64_t all =
-      options.points * options.points * static_cast<int64_t>(options.runs.size());
+  const int64_t all = options.points * options.points * static_cast<int64_t>(options.runs.size());
   Progress progress("landscape", all);
   bool running = true;
   while (running) {

@@ -67,8 +67,8 @@ ModelConfig with_loops(ModelConfig config, int64_t loops, const std::string& giv
 std::vector<std::pair<std::string, std::string*>> tokenizer_fields(RunConfig& config);
 bool is_tokenizer_file(const std::string& tokenizer);
 
-// The data of a run: its `split` ("train", "valid" or "test"). Error{usage} if it names none; `given`
-// names the run or model file.
+// The data of a run: its `split` ("train", "valid" or "test"). Error{usage} if it names none;
+// `given` names the run or model file.
 std::string run_data(const std::optional<RunConfig>& run, const std::string& given,
                      const std::string& task, const std::string& split);
 

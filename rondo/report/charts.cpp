@@ -41,7 +41,8 @@ std::string draw_axes(const Frame& f, const Axis& x_axis, const Scale& x, const 
     markup += svg::line({at, f.bottom}, {at, f.bottom + 4}, "class=\"axis\"");
     markup += svg::text({at, f.bottom + 18}, Anchor::middle, tick_text(t), "faint");
   }
-  markup += svg::text({(f.left + f.right) / 2, f.bottom + 40}, Anchor::middle, x_axis.label, "faint");
+  markup +=
+      svg::text({(f.left + f.right) / 2, f.bottom + 40}, Anchor::middle, x_axis.label, "faint");
   if (!y_axis.label.empty()) {
     markup += svg::upward_text({14, (f.top + f.bottom) / 2}, Anchor::middle, y_axis.label, "faint");
   }
@@ -87,8 +88,8 @@ std::string draw_series(const LineChart& chart, size_t i, const Scale& x, const 
   }
   return draw_band(series, i, x, y) +
          fmt::format(
-             "<polyline points=\"{}\" fill=\"none\" stroke=\"{}\" stroke-width=\"1.8\"{}/>\n", points,
-             svg::series_color(i), svg::series_dashes(i)) +
+             "<polyline points=\"{}\" fill=\"none\" stroke=\"{}\" stroke-width=\"1.8\"{}/>\n",
+             points, svg::series_color(i), svg::series_dashes(i)) +
          marks;
 }
 
@@ -133,7 +134,8 @@ std::string bar_chart(const BarChart& chart) {
     markup += svg::text({right + 6, y + 4}, Anchor::start, fmt::format("{:.4g}", *bar.value));
   }
   return markup +
-         svg::text({(kLeft + svg::kWidth - 70) / 2, bottom + 40}, Anchor::middle, chart.unit, "faint") +
+         svg::text({(kLeft + svg::kWidth - 70) / 2, bottom + 40}, Anchor::middle, chart.unit,
+                   "faint") +
          "</svg>\n";
 }
 

@@ -49,7 +49,7 @@ std::string line_chart(const LineChart& chart);
 struct ScatterPoint {
   std::string label;
   double x = 0, y = 0;
-  size_t group = 0;  // color and mark
+  size_t group = 0;                                        // color and mark
   std::optional<std::pair<double, double>> interval = {};  // of y
 };
 

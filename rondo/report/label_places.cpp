@@ -15,9 +15,7 @@ PlacedLabel label_at(const LabeledPoint& p, double dx, double dy, double distanc
   label.point = p.point;
   label.text = p.text;
   label.at = {p.point.x + dx * distance, p.point.y + dy * distance + 4};
-  label.anchor = dx > 0   ? svg::Anchor::start
-                 : dx < 0 ? svg::Anchor::end
-                          : svg::Anchor::middle;
+  label.anchor = dx > 0 ? svg::Anchor::start : dx < 0 ? svg::Anchor::end : svg::Anchor::middle;
   label.far = distance > 24;
   return label;
 }
@@ -32,7 +30,8 @@ LabelBox box_of(const PlacedLabel& label) {
   return {left, label.at.y - kLineHeight + 3, left + width, label.at.y + 4};
 }
 
-std::vector<PlacedLabel> place_labels(const std::vector<LabeledPoint>& points, const LabelBox& frame) {
+std::vector<PlacedLabel> place_labels(const std::vector<LabeledPoint>& points,
+                                      const LabelBox& frame) {
   static constexpr std::array<std::array<double, 2>, 8> kDirections = {
       {{1, 0}, {-1, 0}, {0, -1}, {0, 1}, {1, -1}, {1, 1}, {-1, -1}, {-1, 1}}};
   std::vector<LabelBox> taken;

@@ -30,6 +30,7 @@ LabelBox box_of(const PlacedLabel& label);
 
 // In the order of the points; nearer places are tried first. A label that finds no free place
 // within `frame` is left out.
-std::vector<PlacedLabel> place_labels(const std::vector<LabeledPoint>& points, const LabelBox& frame);
+std::vector<PlacedLabel> place_labels(const std::vector<LabeledPoint>& points,
+                                      const LabelBox& frame);
 
 }  // namespace rondo

@@ -17,10 +17,10 @@ struct HeatMap {
   std::string legend;   // what the colors stand for
   std::vector<std::string> rows = {};
   std::vector<std::string> columns = {};
-  Grid values = {};                      // not finite: the cell is left blank
+  Grid values = {};                           // not finite: the cell is left blank
   std::optional<double> low = {}, high = {};  // of the legend; nothing: the values'
-  bool diverging = false;                // around 0, which is white
-  bool upward = false;                   // the first row at the bottom
+  bool diverging = false;                     // around 0, which is white
+  bool upward = false;                        // the first row at the bottom
 };
 
 // Values are written into cells that have room for them, and are titles of the others.

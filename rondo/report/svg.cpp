@@ -180,7 +180,9 @@ double text_width(std::string_view text) {
   for (const char c : text) {
     const auto byte = static_cast<unsigned char>(c);
     if ((byte & 0xC0U) == 0x80U) continue;  // within a UTF-8 character
-    width += byte >= 0xE3U ? 13 : byte == 'm' || byte == 'w' || (byte >= 'A' && byte <= 'Z') ? 9 : 7;
+    width += byte >= 0xE3U                                                ? 13
+             : byte == 'm' || byte == 'w' || (byte >= 'A' && byte <= 'Z') ? 9
+                                                                          : 7;
   }
   return width;
 }

@@ -1,6 +1,6 @@
-// What the charts draw with: ranges and scales, ticks, text, lines, colors. Numbers are written with
-// one decimal, so that the same chart is the same text everywhere. Colors and fonts are classes and
-// variables of the page's style (page.h), which knows light and dark.
+// What the charts draw with: ranges and scales, ticks, text, lines, colors. Numbers are written
+// with one decimal, so that the same chart is the same text everywhere. Colors and fonts are
+// classes and variables of the page's style (page.h), which knows light and dark.
 #pragma once
 
 #include <array>
@@ -16,8 +16,8 @@ namespace rondo {
 // An axis of a chart.
 struct Axis {
   std::string label = "";
-  bool log = false;                 // by powers of ten; values that are not above 0 are left out
-  std::optional<double> low = {};   // the range; nothing: that of the data
+  bool log = false;                // by powers of ten; values that are not above 0 are left out
+  std::optional<double> low = {};  // the range; nothing: that of the data
   std::optional<double> high = {};
   bool whole = false;  // numbers between whole ones mean nothing
 };

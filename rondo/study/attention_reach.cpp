@@ -92,8 +92,7 @@ class ReachObserver : public Observer {
     const PatchGrid grid(tokens);
     const double patch = static_cast<double>(image_side_) / static_cast<double>(grid.side);
     Tensor all = at::zeros({tokens, tokens}, at::kDouble);
-    all.slice(0, grid.skip).slice(1, grid.skip).copy_(
-        patch_distances(grid.side, grid.side, patch));
+    all.slice(0, grid.skip).slice(1, grid.skip).copy_(patch_distances(grid.side, grid.side, patch));
     Tensor counts = at::ones({tokens}, at::kDouble);
     counts.slice(0, 0, grid.skip).zero_();
     const auto found = permutations_.find(scope);
@@ -220,7 +219,8 @@ StudyReport reach_report(const std::vector<AttentionReach>& found) {
   StudyReport report("How far attention reaches");
   const std::string unit = found.front().pixels ? "pixels" : "tokens";
   report.page.paragraph(fmt::format(
-      "The distance in {} from a token to those it attends to, weighted by attention: the mean over "
+      "The distance in {} from a token to those it attends to, weighted by attention: the mean "
+      "over "
       "{} items. Lines are means over heads, bands reach from the lowest head to the highest.",
       unit, found.front().items));
   std::vector<std::string> groups;
@@ -261,8 +261,9 @@ StudyReport reach_report(const std::vector<AttentionReach>& found) {
       if (l.state_share.defined()) level["state_share"] = json_of(l.state_share);
       if (l.state_entropy.defined()) level["state_entropy"] = json_of(l.state_entropy);
       run["levels"].push_back(level);
-      report.summary += fmt::format("{} {} {}: distance {:.2f} {}, entropy {:.2f}\n", reach.name,
-                                    l.group, l.label, mean_of(l.distance), unit, mean_of(l.entropy));
+      report.summary +=
+          fmt::format("{} {} {}: distance {:.2f} {}, entropy {:.2f}\n", reach.name, l.group,
+                      l.label, mean_of(l.distance), unit, mean_of(l.entropy));
     }
     report.numbers["runs"].push_back(run);
   }

@@ -13,8 +13,8 @@ struct LevelReach {
   std::string label;  // "3"; of pyramids "1.3"
   Tensor distance;    // [H], mean over items
   Tensor entropy;     // [H], nats
-  // ‖from states‖ / (‖from states‖ + ‖from the window‖) of what each head gives: both have a softmax
-  // of their own, so their probabilities cannot be compared. Undefined: reads no states.
+  // ‖from states‖ / (‖from states‖ + ‖from the window‖) of what each head gives: both have a
+  // softmax of their own, so their probabilities cannot be compared. Undefined: reads no states.
   Tensor state_share;
   Tensor state_entropy;  // [H]; undefined likewise
 };

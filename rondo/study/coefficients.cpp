@@ -20,9 +20,8 @@ struct TraceName {
 };
 
 int64_t number_of(const std::string& part) {
-  const bool digits = !part.empty() && std::all_of(part.begin(), part.end(), [](char c) {
-    return c >= '0' && c <= '9';
-  });
+  const bool digits = !part.empty() && std::all_of(part.begin(), part.end(),
+                                                   [](char c) { return c >= '0' && c <= '9'; });
   return digits && part.size() < 10 ? std::stoll(part) : -1;
 }
 
@@ -126,16 +125,15 @@ StudyReport coefficients_report(const std::vector<RunCoefficients>& found) {
       LineChart chart;
       chart.title = run.name + ", " + group.title;
       chart.x.label = "step";
-      chart.y.label = group.title.substr(group.title.find(", ") == std::string::npos
-                                             ? 0
-                                             : group.title.find(", ") + 2);
+      chart.y.label = group.title.substr(
+          group.title.find(", ") == std::string::npos ? 0 : group.title.find(", ") + 2);
       for (const Trace& trace : group.traces) {
         chart.series.push_back({trace.label, trace.points, {}});
         numbers["traces"].push_back(
             {{"group", group.title}, {"label", trace.label}, {"points", trace.points}});
-        report.summary += fmt::format("{} {}, {}: {:.4f} to {:.4f}\n", run.name, group.title,
-                                      trace.label, trace.points.front().second,
-                                      trace.points.back().second);
+        report.summary +=
+            fmt::format("{} {}, {}: {:.4f} to {:.4f}\n", run.name, group.title, trace.label,
+                        trace.points.front().second, trace.points.back().second);
       }
       report.page.figure(line_chart(chart), group.title + ".");
     }

@@ -66,8 +66,9 @@ SentenceAttention sentence_attention(EncoderDecoder& model, const Translator& tr
 
 StudyReport cross_attention_report(const std::vector<SentenceAttention>& found) {
   StudyReport report("Which source tokens a translation looks at");
-  report.page.paragraph("Cross-attention of each decoder level, the mean over heads: rows are the "
-                        "tokens written, columns those of the source.");
+  report.page.paragraph(
+      "Cross-attention of each decoder level, the mean over heads: rows are the "
+      "tokens written, columns those of the source.");
   for (const SentenceAttention& sentence : found) {
     report.page.heading(printable(sentence.source));
     report.page.paragraph("Translated: " + printable(sentence.target));

@@ -9,7 +9,7 @@
 namespace rondo::study {
 
 struct SentenceAttention {
-  std::string source, target;            // texts
+  std::string source, target;              // texts
   std::vector<std::string> source_tokens;  // as text, the end token as "</s>"
   std::vector<std::string> target_tokens;  // those that are written
   std::vector<Tensor> levels;              // [T, S] each, mean over heads

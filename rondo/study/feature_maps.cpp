@@ -72,8 +72,8 @@ Tensor rollout_of(const MapObserver& seen, const std::string& stack, int64_t lev
     const Tensor all = seen.get(scope + "probabilities");
     if (!all.defined()) return {};
     const int64_t groups = all.size(0) / rows;
-    const Tensor a = whole_attention(all.narrow(0, item * groups, groups),
-                                     seen.get(scope + "permutation"));
+    const Tensor a =
+        whole_attention(all.narrow(0, item * groups, groups), seen.get(scope + "permutation"));
     const Tensor mixed = (a + at::eye(a.size(0), at::kDouble)) / 2.0;
     product = product.defined() ? at::matmul(mixed, product) : mixed;
   }
@@ -143,8 +143,9 @@ std::vector<ImageActivations> image_activations(Network& network, const Batch& b
       const Tensor product = rollout_of(seen, name, stack->plan().size(), b, batch.rows);
       if (!product.defined()) continue;
       const bool staged = name.rfind("stage.", 0) == 0;
-      image.rollouts.push_back(rollout_map(
-          product, staged ? fmt::format("stage {}", std::stoll(name.substr(6)) + 1) : "all levels"));
+      image.rollouts.push_back(
+          rollout_map(product, staged ? fmt::format("stage {}", std::stoll(name.substr(6)) + 1)
+                                      : "all levels"));
     }
     found.push_back(std::move(image));
   }

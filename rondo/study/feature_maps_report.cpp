@@ -51,16 +51,15 @@ std::string sheet(const std::string& title, const std::vector<std::string>& labe
                         svg::Anchor::middle, heads[c], "faint");
   }
   for (size_t r = 0; r < labels.size(); ++r) {
-    markup += svg::text({kLabels - 8, 28 + (static_cast<double>(r) + 0.5) * step},
-                        svg::Anchor::end, labels[r], "faint");
+    markup += svg::text({kLabels - 8, 28 + (static_cast<double>(r) + 0.5) * step}, svg::Anchor::end,
+                        labels[r], "faint");
   }
   return markup + svg_image(encode_png(all), kLabels, 24, all.width, all.height) + "</svg>\n";
 }
 
 nlohmann::json image_json(const ImageActivations& image) {
-  nlohmann::json json = {{"name", image.name},
-                         {"predicted", image.predicted},
-                         {"probability", image.probability}};
+  nlohmann::json json = {
+      {"name", image.name}, {"predicted", image.predicted}, {"probability", image.probability}};
   for (const LevelMaps& level : image.levels) {
     json["levels"].push_back(
         {{"level", level.label}, {"mean", json_of(level.mean)}, {"channels", level.channels}});
@@ -77,7 +76,8 @@ StudyReport activations_report(const std::vector<ImageActivations>& found,
                                const std::vector<Image>& pictures) {
   StudyReport report("What an image becomes, level by level");
   report.page.paragraph(
-      "Feature maps after each level: the mean over channels, then the channels with the highest mean "
+      "Feature maps after each level: the mean over channels, then the channels with the highest "
+      "mean "
       "absolute value. Each map has its own range, dark to light.");
   for (size_t i = 0; i < found.size(); ++i) {
     const ImageActivations& image = found[i];

@@ -180,8 +180,10 @@ StudyReport landscape_report(const std::vector<Landscape>& found) {
                                       {"seed", l.options.seed},
                                       {"items", l.items},
                                       {"losses", losses}});
-    report.summary += fmt::format("{}: loss {:.4f} at the weights, {:.4f} below which nine tenths of the points within {:g} are\n",
-                                  l.name, center, high, l.options.radius);
+    report.summary += fmt::format(
+        "{}: loss {:.4f} at the weights, {:.4f} below which nine tenths of the points within {:g} "
+        "are\n",
+        l.name, center, high, l.options.radius);
   }
   return report;
 }

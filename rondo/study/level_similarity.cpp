@@ -38,7 +38,9 @@ class LevelOutputs : public Observer {
 // One network of the two: its levels for the batch at hand.
 struct Side {
   explicit Side(const Studied& studied)
-      : batches(studied.batches), groups(level_groups(*studied.network)), reader(*studied.network) {}
+      : batches(studied.batches),
+        groups(level_groups(*studied.network)),
+        reader(*studied.network) {}
 
   bool next() {
     if (!batches->next(batch)) return false;
@@ -210,7 +212,8 @@ StudyReport similarity_report(const std::vector<LevelSimilarity>& found,
   StudyReport report("How alike levels are");
   report.page.paragraph(fmt::format(
       "Linear centered kernel alignment (CKA) between what the levels of two networks compute for "
-      "the same {} items, estimator '{}'. 1: the same up to rotation and scale; 0: nothing in common.",
+      "the same {} items, estimator '{}'. 1: the same up to rotation and scale; 0: nothing in "
+      "common.",
       found.front().items, estimator));
   report.numbers["estimator"] = estimator;
   for (const LevelSimilarity& pair : found) report_pair(pair, report);

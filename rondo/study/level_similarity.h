@@ -19,7 +19,7 @@ struct SimilarityGroup {
   std::string name;            // "encoder", "decoder", "levels"
   std::vector<std::string> a;  // labels of levels
   std::vector<std::string> b;
-  Tensor cka;                  // [levels of a, levels of b], double
+  Tensor cka;  // [levels of a, levels of b], double
   // Mean over levels at the same relative depth; with equally many, of the diagonal.
   double diagonal_mean() const;
 };

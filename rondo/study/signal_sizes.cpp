@@ -225,7 +225,8 @@ SignalSizes signal_sizes(Network& network, Batches& batches, const RingConfig& r
 StudyReport signals_report(const std::vector<SignalSizes>& all) {
   StudyReport report("How levels steer the block they share");
   report.page.paragraph(
-      "A level's signal g(x) joins what the shared weights give. Its size is ‖g(x)‖ over the norm of "
+      "A level's signal g(x) joins what the shared weights give. Its size is ‖g(x)‖ over the norm "
+      "of "
       "what it joins, the mean over tokens; its direction the mean cosine between both: above 0 it "
       "amplifies, below 0 it counteracts, at 0 it adds something new.");
   for (const SignalSizes& found : all) {

@@ -1,5 +1,6 @@
 // How RingFormer's shared block is steered at each level: the size of a level's signals beside what
-// they join and their direction, on data; and how alike the weights are that the levels end up with.
+// they join and their direction, on data; and how alike the weights are that the levels end up
+// with.
 #pragma once
 
 #include "rondo/study/report.h"
@@ -33,7 +34,8 @@ struct SignalSizes {
   std::vector<WeightSimilarity> weights;
 };
 
-// `ring`: the network's. Error{bad_input} if no level of the network has signals, or there are no data.
+// `ring`: the network's. Error{bad_input} if no level of the network has signals, or there are no
+// data.
 SignalSizes signal_sizes(Network& network, Batches& batches, const RingConfig& ring);
 
 StudyReport signals_report(const std::vector<SignalSizes>& found);

@@ -15,8 +15,8 @@ Series buckets_series(const std::string& name, const std::vector<GainBucket>& bu
   Series series{name};
   for (const GainBucket& b : buckets) {
     if (b.count < kFewest) continue;
-    const double middle = std::sqrt(static_cast<double>(std::max<int64_t>(1, b.first)) *
-                                    static_cast<double>(b.last));
+    const double middle =
+        std::sqrt(static_cast<double>(std::max<int64_t>(1, b.first)) * static_cast<double>(b.last));
     series.points.emplace_back(middle, b.mean());
     series.band.emplace_back(b.mean() - b.error(), b.mean() + b.error());
   }
@@ -58,10 +58,11 @@ void add_excerpt(Page& page, const StateUse& use) {
     markup += fmt::format("<mark style=\"background:{}\" title=\"{:+.2f} bits\">{}</mark>",
                           color_of(piece.bits, most), piece.bits, escape_html(text));
   }
-  page.paragraph(fmt::format(
-      "{}, tokens from {} of the first document. Orange: the states helped; blue: they misled. Full "
-      "color is {:.2f} bits.",
-      use.name, with_commas(use.excerpt_from), most));
+  page.paragraph(
+      fmt::format("{}, tokens from {} of the first document. Orange: the states helped; blue: they "
+                  "misled. Full "
+                  "color is {:.2f} bits.",
+                  use.name, with_commas(use.excerpt_from), most));
   page.raw(markup + "</p>\n");
 }
 
@@ -173,10 +174,10 @@ StudyReport state_report(const std::vector<StateUse>& found) {
     lines.push_back({use.name, with_commas(use.tokens), fmt::format("{:.4f}", use.bits_with),
                      fmt::format("{:.4f}", use.bits_without), fmt::format("{:.4f}", gain)});
     report.numbers["runs"].push_back(numbers_of(use));
-    report.summary +=
-        fmt::format("{}: {:.4f} bits per token, {:.4f} without states, gain {:.4f}; {:.0f} tokens/s\n",
-                    use.name, use.bits_with, use.bits_without, gain,
-                    static_cast<double>(use.tokens) / use.seconds);
+    report.summary += fmt::format(
+        "{}: {:.4f} bits per token, {:.4f} without states, gain {:.4f}; {:.0f} tokens/s\n",
+        use.name, use.bits_with, use.bits_without, gain,
+        static_cast<double>(use.tokens) / use.seconds);
   }
   report.page.table(lines);
   add_gain_charts(report.page, found);

@@ -74,8 +74,7 @@ class StateReading {
     with_ = with_.reset(t.reset);
     without_ = without_.reset(t.reset);
     // The first document, while row 0 reads it, now and then: watching takes time.
-    const bool sampled =
-        batch.document[0] == 0 && batch.offset[0] / batch.length % every_ == 0;
+    const bool sampled = batch.document[0] == 0 && batch.offset[0] / batch.length % every_ == 0;
     GateMeans gates;
     const Tensor a = bits_of(
         model_.forward_tokens(t.tokens, with_, sampled ? Scope(&gates) : Scope()), t.labels);

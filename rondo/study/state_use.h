@@ -52,7 +52,7 @@ struct StateUse {
   std::vector<WordGain> words;          // those that gain most first
   std::vector<ShadedText> excerpt;      // of the first document
   int64_t excerpt_from = 0;             // its first token
-  std::map<int64_t, std::vector<StateSample>> states;             // by level, from 1
+  std::map<int64_t, std::vector<StateSample>> states;                   // by level, from 1
   std::map<std::string, std::vector<std::pair<double, double>>> gates;  // mean by position
   double seconds = 0;
 };

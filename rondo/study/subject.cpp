@@ -58,9 +58,9 @@ class ImageBatches : public Batches {
     } while (batch_.rows == 0);
     out = {};
     out.rows = batch_.rows;
-    out.inputs["images"] = at::from_blob(batch_.pixels.data(),
-                                         {batch_.rows, 3, batch_.side, batch_.side}, at::kFloat)
-                               .clone();
+    out.inputs["images"] =
+        at::from_blob(batch_.pixels.data(), {batch_.rows, 3, batch_.side, batch_.side}, at::kFloat)
+            .clone();
     out.labels = at::tensor(batch_.labels, at::kLong);
     return true;
   }

@@ -41,13 +41,13 @@ class Reader {
 };
 
 struct SubjectOptions {
-  std::string data;           // "" = the run's `split`
+  std::string data;  // "" = the run's `split`
   std::string split = "test";
-  std::string tokenizer;      // "" = the run's
+  std::string tokenizer;  // "" = the run's
   std::string cache_folder;
-  int64_t items = 0;          // sentence pairs, images, or segments of documents; 0 = all
-  int64_t rows = 32;          // images or segments together
-  int64_t tokens = 4096;      // of sentence pairs together
+  int64_t items = 0;      // sentence pairs, images, or segments of documents; 0 = all
+  int64_t rows = 32;      // images or segments together
+  int64_t tokens = 4096;  // of sentence pairs together
   Verify verify = Verify::checksum;
 };
 

@@ -129,9 +129,9 @@ StudyReport cost_report(const std::vector<RunCost>& found) {
                                    {"multiply_adds", p.multiply_adds}});
     }
     report.numbers["runs"].push_back(numbers);
-    report.summary += fmt::format("{}: {} parameters, {} multiply-adds, {}\n", run.name,
-                                  si_count(run.parameters), si_count(run.multiply_adds),
-                                  lines.back()[3]);
+    report.summary +=
+        fmt::format("{}: {} parameters, {} multiply-adds, {}\n", run.name, si_count(run.parameters),
+                    si_count(run.multiply_adds), lines.back()[3]);
   }
   report.page.table(lines);
   for (const RunCost& run : found) {

@@ -10,7 +10,9 @@
 namespace rondo::study {
 namespace {
 
-bool in_word(unsigned char byte) { return byte >= 0x80U || std::isalnum(byte) != 0 || byte == '\''; }
+bool in_word(unsigned char byte) {
+  return byte >= 0x80U || std::isalnum(byte) != 0 || byte == '\'';
+}
 
 }  // namespace
 

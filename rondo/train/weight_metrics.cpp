@@ -9,7 +9,8 @@ namespace {
 // The part before the last dot if the name ends with ".`end`"; empty otherwise.
 std::string before(const std::string& name, const std::string& end) {
   const size_t length = end.size() + 1;
-  if (name.size() <= length || name.compare(name.size() - length, length, "." + end) != 0) return "";
+  if (name.size() <= length || name.compare(name.size() - length, length, "." + end) != 0)
+    return "";
   return name.substr(0, name.size() - length);
 }
 

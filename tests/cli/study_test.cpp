@@ -42,11 +42,11 @@ class Studies : public ::testing::Test {
     texts = new Trainee();
     texts->train("lm", {"--set", "train.steps=6", "--set", "train.probe_every=2"});
     images = new Pictures();
-    rondo_ok(images->command("sret", {"--set", "train.steps=4", "--set", "train.probe_every=2",
-                                      "--set", "model.depth.scheme=recursive", "--set",
-                                      "model.depth.recursive.blocks=[2]", "--set",
-                                      "model.depth.recursive.loops=[2]", "--set",
-                                      "model.depth.recursive.residual=both"}));
+    rondo_ok(images->command(
+        "sret",
+        {"--set", "train.steps=4", "--set", "train.probe_every=2", "--set",
+         "model.depth.scheme=recursive", "--set", "model.depth.recursive.blocks=[2]", "--set",
+         "model.depth.recursive.loops=[2]", "--set", "model.depth.recursive.residual=both"}));
     std::string source;
     for (int i = 0; i < 40; ++i) source += "ein Rad dreht sich " + std::to_string(i) + "\n";
     for (const char* side : {"de", "en"}) spill(file(std::string("pairs.") + side), source);
@@ -58,9 +58,12 @@ class Studies : public ::testing::Test {
     delete images;
   }
   static void train_pairs(const std::string& run, const Arguments& more) {
-    Arguments words = {"train",   file("pairs.toml"), "-o",    file(run),
-                       "--cache", file("cache"),      "--set", "data.train=" + file("pairs"),
-                       "--set",   "data.source=de",   "--set", "data.target=en",
+    Arguments words = {"train",   file("pairs.toml"),
+                       "-o",      file(run),
+                       "--cache", file("cache"),
+                       "--set",   "data.train=" + file("pairs"),
+                       "--set",   "data.source=de",
+                       "--set",   "data.target=en",
                        "--set",   "data.test=" + file("pairs")};
     words.insert(words.end(), more.begin(), more.end());
     rondo_ok(words);
@@ -140,7 +143,8 @@ TEST_F(Studies, OfANetworkWithItselfIsOneOnTheDiagonal) {
 
 TEST_F(Studies, StateAgreesWithEval) {
   const auto json = numbers("state", lm(), {"--data", file("valid.txt")})["runs"][0];
-  const Arguments eval = {"eval", lm(), "--data", file("valid.txt"), "--cache", file("cache"), "--json"};
+  const Arguments eval = {"eval",    lm(),          "--data", file("valid.txt"),
+                          "--cache", file("cache"), "--json"};
   Arguments without = eval;
   without.emplace_back("--without-state");
   EXPECT_NEAR(json["bits_per_token_with"].get<double>(),
@@ -215,8 +219,7 @@ TEST_F(Studies, OtherTasksAndVocabulariesAreNotCompared) {
   train_pairs("pieces", {"--set", "data.tokenizer=" + file("pieces.model"), "--set",
                          "model.source_vocabulary=262", "--set", "model.target_vocabulary=262",
                          "--set", "model.padding=0"});
-  expect_refusal(study("cka", ring(), {file("pieces")}), ExitCode::bad_input,
-                 "another vocabulary");
+  expect_refusal(study("cka", ring(), {file("pieces")}), ExitCode::bad_input, "another vocabulary");
   expect_refusal(study("cka", ring(), {sret()}), ExitCode::bad_input, "task 'translation'");
   expect_refusal(study("attention-distance", ring(), {sret()}), ExitCode::bad_input,
                  "task 'translation'");

@@ -143,7 +143,8 @@ TEST(Charts, ScatterHasEveryPointAndLabel) {
   ScatterChart chart;
   chart.x = {"parameters", true};
   chart.y = {"accuracy", false};
-  chart.points = {{"ring", 1e6, 80, 0, {{79, 81}}}, {"vit", 1e7, 82, 1, {}}, {"bad", -1, 82, 1, {}}};
+  chart.points = {
+      {"ring", 1e6, 80, 0, {{79, 81}}}, {"vit", 1e7, 82, 1, {}}, {"bad", -1, 82, 1, {}}};
   const std::string svg = scatter_chart(chart);
   EXPECT_EQ(count_of(svg, "<circle"), 1U);
   EXPECT_EQ(count_of(svg, "<path"), 1U);

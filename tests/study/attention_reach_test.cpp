@@ -74,9 +74,9 @@ TEST(AttentionReach, OfSlicedStages) {
       for (int64_t b = 0; b < p.size(0); ++b) {
         for (int64_t q = 0; q < each; ++q) {
           for (int64_t k = 0; k < each; ++k) {
-            sum += p[b][0][q][k].item<double>() *
-                   patch_distance(place(b % groups, q), place(b % groups, k), side,
-                                  double(image) / double(side));
+            sum += p[b][0][q][k].item<double>() * patch_distance(place(b % groups, q),
+                                                                 place(b % groups, k), side,
+                                                                 double(image) / double(side));
           }
         }
       }
@@ -149,8 +149,7 @@ TEST(AttentionReach, OfWindowsAndRecurrentStates) {
 TEST(AttentionReach, ReportsNothingToRead) {
   const TinyModel m = tiny("ringformer/mt-base");
   GivenBatches none({});
-  expect_error(ExitCode::bad_input, "expected data",
-               [&] { attention_reach(*m.network, none, 0); });
+  expect_error(ExitCode::bad_input, "expected data", [&] { attention_reach(*m.network, none, 0); });
 }
 
 }  // namespace

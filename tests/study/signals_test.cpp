@@ -48,12 +48,14 @@ TEST(Signals, AreMeasuredBesideWhatTheyJoin) {
     checked = true;
   }
   EXPECT_TRUE(checked);
-  EXPECT_EQ(found.sizes.size(), 2 * 4 * size_t(std::get<EncoderDecoderConfig>(m.config.network).depth.levels));
+  EXPECT_EQ(found.sizes.size(),
+            2 * 4 * size_t(std::get<EncoderDecoderConfig>(m.config.network).depth.levels));
 }
 
 TEST(Signals, WeightsAreComparedAsLevelsApplyThem) {
-  for (const char* name : {"ringformer/mt-ablation", "ringformer/mt-ablation-before-attention",
-                           "ringformer/mt-ablation-inter-ffn", "ringformer/mt-ablation-full-rank"}) {
+  for (const char* name :
+       {"ringformer/mt-ablation", "ringformer/mt-ablation-before-attention",
+        "ringformer/mt-ablation-inter-ffn", "ringformer/mt-ablation-full-rank"}) {
     const TinyModel m = tiny(name);
     const SignalSizes found = sizes_of(m, tiny_batch(m.config, 2, 5));
     const auto weights = m.network->named_parameters();

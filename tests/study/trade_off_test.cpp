@@ -31,9 +31,10 @@ TEST(TradeOff, LeavesOutGroupsThatDoNotDivide) {
 
 TEST(Coefficients, AreReadByBlockAndKind) {
   const testing::TempDir folder;
-  testing::spill(folder.file("metrics.jsonl"),
-                 R"({"step":1,"loss":2.0,"coefficient/stage.0.residual.1.identity.0":1.0,)"
-                 R"("coefficient/stage.0.residual.0.identity.0":1.0,"signal/encoder.signal.2.query":0.0}
+  testing::spill(
+      folder.file("metrics.jsonl"),
+      R"({"step":1,"loss":2.0,"coefficient/stage.0.residual.1.identity.0":1.0,)"
+      R"("coefficient/stage.0.residual.0.identity.0":1.0,"signal/encoder.signal.2.query":0.0}
 {"step":2,"coefficient/stage.0.residual.1.identity.0":1.5,"coefficient/stage.0.residual.0.identity.0":0.5,
 {"step":3,"coefficient/stage.0.residual.1.identity.0":2.0,"gate/stack.level.2.mixing.cell.attention_gate":0.25}
 )");
@@ -48,7 +49,8 @@ TEST(Coefficients, AreReadByBlockAndKind) {
   ASSERT_EQ(identity.traces.size(), 2U);
   EXPECT_EQ(identity.traces[0].label, "block 1");
   using Points = std::vector<std::pair<double, double>>;
-  EXPECT_EQ(identity.traces[1].points, (Points{{1, 1.0}, {3, 2.0}}));  // a broken line is passed over
+  EXPECT_EQ(identity.traces[1].points,
+            (Points{{1, 1.0}, {3, 2.0}}));  // a broken line is passed over
   testing::spill(folder.file("metrics.jsonl"), R"({"step":1,"loss":2.0})");
   expect_error(ExitCode::bad_input, "no coefficients", [&] { read_coefficients(folder.path()); });
 }

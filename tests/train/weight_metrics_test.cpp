@@ -30,9 +30,8 @@ TEST(WeightMetrics, HoldTheNormOfEverySignal) {
     const Metrics metrics = weight_metrics(*m.network);
     const std::string path = "decoder.signal.1.value";
     const Tensor* full = weights.find(path + ".full");
-    const Tensor g = full != nullptr
-                         ? *full
-                         : at::matmul(weights[path + ".up"].t(), weights[path + ".down"]);
+    const Tensor g =
+        full != nullptr ? *full : at::matmul(weights[path + ".up"].t(), weights[path + ".down"]);
     EXPECT_NEAR(metrics.at("signal/" + path), g.norm().item<double>(), 1e-5) << name;
     EXPECT_EQ(metrics.count("coefficient/" + path), 0U);
   }

@@ -177,6 +177,7 @@ std::string scatter_chart(const ScatterChart& chart) {
   Range up;
   for (const ScatterPoint& p : chart.points) {
     if (!std::isfinite(p.x) || !std::isfinite(p.y)) continue;
+    if ((chart.x.log && p.x <= 0) || (chart.y.log && p.y <= 0)) continue;
     across.add(p.x);
     up.add(p.y);
     if (p.interval.has_value()) up.add(p.interval->first), up.add(p.interval->second);

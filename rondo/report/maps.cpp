@@ -224,7 +224,7 @@ std::string surface_plot(const SurfaceMap& map) {
   const Range range = range_of(map.values, map.low, map.high, false);
   const auto last_column = static_cast<double>(map.x.size() - 1);
   const auto last_row = static_cast<double>(map.y.size() - 1);
-  constexpr double kMiddle = 270, kTop = 190, kAcross = 230, kDepth = 95, kHeight = 170;
+  constexpr double kMiddle = 270, kTop = 130, kAcross = 230, kDepth = 95, kHeight = 170;
   // x and y from -1 to 1, turned by 45 degrees, the viewer above.
   const auto project = [&](size_t r, size_t c) {
     const double x = 2 * static_cast<double>(c) / last_column - 1;
@@ -256,7 +256,7 @@ std::string surface_plot(const SurfaceMap& map) {
   markup += svg::text({kMiddle - kAcross / 2 - 6, floor + kDepth / 2 + 24}, Anchor::end,
                       map.y_label, "faint");
   markup += svg::color_bar(
-      {{2 * kMiddle + 20, kTop - 60}, 220, range.low, range.high, false, map.legend});
+      {{2 * kMiddle + 20, kTop - 20}, 220, range.low, range.high, false, map.legend});
   return markup + "</svg>\n";
 }
 

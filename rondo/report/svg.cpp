@@ -189,14 +189,12 @@ double text_width(std::string_view text) {
 
 std::string shortened(std::string_view text, double width) {
   if (text_width(text) <= width) return std::string(text);
+  const auto within_character = [](char c) {
+    return (static_cast<unsigned char>(c) & 0xC0U) == 0x80U;
+  };
   while (!text.empty() && text_width(text) > width - 10) {
-    do {
-      text.remove_suffix(1);
-    } while (!text.empty() && (static_cast<unsigned char>(text.back()) & 0x80U) != 0 &&
-             (static_cast<unsigned char>(text.back()) & 0xC0U) == 0x80U);
-  }
-  if (!text.empty() && (static_cast<unsigned char>(text.back()) & 0xC0U) == 0xC0U) {
-    text.remove_suffix(1);  // the first byte of a character that lost the others
+    while (text.size() > 1 && within_character(text.back())) text.remove_suffix(1);
+    text.remove_suffix(1);
   }
   return std::string(text) + "…";
 }

@@ -43,14 +43,15 @@ TraceName coefficient_name(const std::string& path) {
   if (parts.size() < at + 4) return {stack, path, 0};
   const std::string& branch = parts[parts.size() - 2];
   const int64_t owner = number_of(parts[at + 1]);
+  const int64_t order = 10000 * std::max<int64_t>(0, number_of(parts[1])) + owner;
   if (parts[at] == "projection") {
-    return {fmt::format("{}: projections, {} coefficient", stack, branch),
-            fmt::format("projection {}", owner + 1), owner};
+    return {fmt::format("projections, {} coefficient", branch),
+            fmt::format("{}, projection {}", stack, owner + 1), order};
   }
   const int64_t sublayer = number_of(parts.back());
-  return {fmt::format("{}: {}, {} coefficient", stack,
-                      sublayer == 0 ? "token mixing" : "feed-forward", branch),
-          fmt::format("block {}", owner + 1), owner};
+  return {
+      fmt::format("{}, {} coefficient", sublayer == 0 ? "token mixing" : "feed-forward", branch),
+      fmt::format("{}, block {}", stack, owner + 1), order};
 }
 
 // "encoder.signal.3.query".
@@ -125,8 +126,7 @@ StudyReport coefficients_report(const std::vector<RunCoefficients>& found) {
       LineChart chart;
       chart.title = run.name + ", " + group.title;
       chart.x.label = "step";
-      chart.y.label = group.title.substr(
-          group.title.find(", ") == std::string::npos ? 0 : group.title.find(", ") + 2);
+      chart.y.label = group.title;
       for (const Trace& trace : group.traces) {
         chart.series.push_back({trace.label, trace.points, {}});
         numbers["traces"].push_back(

@@ -8,13 +8,13 @@ namespace rondo::study {
 
 // One number over the steps of a run.
 struct Trace {
-  std::string label;  // "block 3, loop 1"
+  std::string label;  // "stage 1, block 3"
   std::vector<std::pair<double, double>> points;
 };
 
 // Those that belong into one picture.
 struct TraceGroup {
-  std::string title;  // "stage 1: coefficient of the identity, attention"
+  std::string title;  // "token mixing, identity coefficient"
   std::vector<Trace> traces;
 };
 

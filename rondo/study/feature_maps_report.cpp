@@ -77,8 +77,7 @@ StudyReport activations_report(const std::vector<ImageActivations>& found,
   StudyReport report("What an image becomes, level by level");
   report.page.paragraph(
       "Feature maps after each level: the mean over channels, then the channels with the highest "
-      "mean "
-      "absolute value. Each map has its own range, dark to light.");
+      "mean absolute value. Each map has its own range, dark to light.");
   for (size_t i = 0; i < found.size(); ++i) {
     const ImageActivations& image = found[i];
     report.page.heading(fmt::format("{}: taken for {} ({:.0f} %)", image.name, image.predicted,
@@ -94,7 +93,7 @@ StudyReport activations_report(const std::vector<ImageActivations>& found,
     }
     std::vector<std::string> heads = {"mean"};
     for (size_t c = 1; !rows.empty() && c < rows.front().size(); ++c) {
-      heads.push_back(fmt::format("strongest {}", c));
+      heads.push_back(fmt::format("top {}", c));
     }
     report.page.figure(sheet("Feature maps of " + image.name, labels, rows, heads),
                        "Feature maps of " + image.name + ".");

@@ -55,7 +55,7 @@ void add_theorem(Page& page, const RunCost& run) {
     }
     chart.series.push_back(series);
   }
-  Series line{"global attention, once"};
+  Series line{"global, 1 loop"};
   for (const SlicedCostPoint& p : run.sliced) {
     if (p.loops == 1) line.points.emplace_back(static_cast<double>(p.groups), global);
   }
@@ -75,7 +75,7 @@ std::string scores_against(const std::vector<RunCost>& found, const std::string&
     if (run.metric != metric || !run.score.has_value()) continue;
     chart.points.push_back({run.name, run.*cost, *run.score, chart.points.size(), {}});
   }
-  return chart.points.empty() ? "" : scatter_chart(chart);
+  return chart.points.size() < 2 ? "" : scatter_chart(chart);
 }
 
 }  // namespace

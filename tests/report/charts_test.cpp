@@ -94,7 +94,7 @@ TEST(Charts, LinesExactly) {
                      "<polyline points=\"74.0,300.0 570.0,10.0 \" fill=\"none\" "
                      "stroke=\"var(--s0)\" stroke-width=\"1.8\"/>\n"),
             std::string::npos);
-  EXPECT_NE(svg.find("<line x1=\"74.0\" y1=\"155.0\" x2=\"570.0\" y2=\"155.0\" class=\"axis\"/>\n"),
+  EXPECT_NE(svg.find("<line x1=\"74.0\" y1=\"184.0\" x2=\"570.0\" y2=\"184.0\" class=\"axis\"/>\n"),
             std::string::npos);
   EXPECT_NE(svg.find(">a &amp; b</text>"), std::string::npos);
 }
@@ -161,12 +161,12 @@ TEST(Maps, HeatMapExactly) {
   map.values = {{0, 1}, {std::numeric_limits<double>::quiet_NaN(), 0.5}};
   map.legend = "share";
   const std::string svg = heat_map(map);
-  EXPECT_NE(svg.find("<rect x=\"34.0\" y=\"28.0\" width=\"43.5\" height=\"29.5\" "
-                     "fill=\"#440154\"/>\n<text x=\"56.0\" y=\"47.0\" text-anchor=\"middle\" "
+  EXPECT_NE(svg.find("<rect x=\"30.0\" y=\"28.0\" width=\"43.5\" height=\"29.5\" "
+                     "fill=\"#440154\"/>\n<text x=\"52.0\" y=\"47.0\" text-anchor=\"middle\" "
                      "class=\"light\">0.00</text>\n"),
             std::string::npos)
       << svg;
-  EXPECT_NE(svg.find("fill=\"#fde725\"/>\n<text x=\"100.0\" y=\"47.0\" "
+  EXPECT_NE(svg.find("fill=\"#fde725\"/>\n<text x=\"96.0\" y=\"47.0\" "
                      "text-anchor=\"middle\" class=\"dark\">1.00</text>\n"),
             std::string::npos)
       << svg;

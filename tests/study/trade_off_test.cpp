@@ -45,9 +45,9 @@ TEST(Coefficients, AreReadByBlockAndKind) {
   EXPECT_EQ(signal.traces[0].label, "level 3");
   EXPECT_EQ(groups[1].title, "gates, mean of what is kept");
   const TraceGroup& identity = groups[2];
-  EXPECT_EQ(identity.title, "stage 1: token mixing, identity coefficient");
+  EXPECT_EQ(identity.title, "token mixing, identity coefficient");
   ASSERT_EQ(identity.traces.size(), 2U);
-  EXPECT_EQ(identity.traces[0].label, "block 1");
+  EXPECT_EQ(identity.traces[0].label, "stage 1, block 1");
   using Points = std::vector<std::pair<double, double>>;
   EXPECT_EQ(identity.traces[1].points,
             (Points{{1, 1.0}, {3, 2.0}}));  // a broken line is passed over

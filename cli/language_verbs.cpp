@@ -88,6 +88,25 @@ void add_generate(CLI::App& app, int& exit_code) {
       });
 }
 
+// "RUN" or "NAME=RUN".
+std::string run_of(const std::string& given) {
+  const size_t equals = given.find('=');
+  const bool named = equals != std::string::npos && given.find('/') > equals;
+  return named ? given.substr(equals + 1) : given;
+}
+
+void add_serve(CLI::App& app, int& exit_code) {
+  auto options = std::make_shared<ServeVerb>();
+  add_verb(app,
+           {"serve", "serve trained models over HTTP: OpenAI's API, states as resources, a page",
+            "rondo serve runs/novel de-en=runs/multi30k --listen 127.0.0.1:8080"},
+           options)
+      ->callback([options, &exit_code] {
+        for (const std::string& run : options->runs) check_trained(run_of(run), "");
+        exit_code = run_engine("serve", *options);
+      });
+}
+
 void add_state(CLI::App& app, int& exit_code) {
   CLI::App* verb = add_verb(app, {"state", "documents once read, kept as small files", ""});
   verb->require_subcommand(1);
@@ -128,6 +147,7 @@ void add_language_verbs(CLI::App& app, int& exit_code) {
   add_eval(app, exit_code);
   add_compare(app, exit_code);
   add_generate(app, exit_code);
+  add_serve(app, exit_code);
   add_state(app, exit_code);
   add_tokenizer(app);
 }

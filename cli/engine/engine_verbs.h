@@ -16,6 +16,7 @@ void run_forward(const ForwardOptions& options);
 void run_generate(const GenerateOptions& options);
 void run_import(const ImportOptions& options);
 void run_info(const InfoOptions& options);
+void run_serve(const ServeVerb& options);
 void run_state_fork(const StateForkOptions& options);
 void run_state_info(const StateInfoOptions& options);
 void run_state_read(const StateReadOptions& options);

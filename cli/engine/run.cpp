@@ -43,6 +43,7 @@ const std::map<std::string, RunVerb>& engine_verbs() {
       {"generate", verb_of(&run_generate)},
       {"import", verb_of(&run_import)},
       {"info", verb_of(&run_info)},
+      {"serve", verb_of(&run_serve)},
       {"state fork", verb_of(&run_state_fork)},
       {"state info", verb_of(&run_state_info)},
       {"state read", verb_of(&run_state_read)},

@@ -184,12 +184,11 @@ void Server::Parts::admit(Connection::Socket socket, const std::string& from) {
   }
   ++by_address[from];
   const auto made = std::make_shared<Connection*>(nullptr);
-  const auto connection =
-      std::make_shared<Connection>(std::move(socket), handler, limits, [this, from, made] {
-        const std::lock_guard<std::mutex> held(mutex);
-        connections.erase(*made);
-        if (--by_address[from] == 0) by_address.erase(from);
-      });
+  connection = std::make_shared<Connection>(std::move(socket), handler, limits, [this, from, made] {
+    const std::lock_guard<std::mutex> held(mutex);
+    connections.erase(*made);
+    if (--by_address[from] == 0) by_address.erase(from);
+  });
   *made = connection.get();
   connections[connection.get()] = connection;
   connection->start();

@@ -6,6 +6,7 @@
 #   other_engine   tests/cli/other_engine.cpp                     no torch, an engine that the program must refuse
 #   faults_short   tests/faults/run                               Python: kills, mutated files and full disks, in short
 #   group_short    tests/group/run                                Python: training by several processes, some of them killed
+#   serve_short    tests/serve/run                                Python: rondo serve with honest and hostile clients, in short
 #   engine_tests   tests/<other folder>/*_test.cpp                torch, tests/support/*.cpp compiled in; as shards,
 #                                                                 for starting a process with torch costs half a second
 #   thread_tests   RONDO_THREAD_TESTS                             torch; in the preset tsan only
@@ -117,6 +118,8 @@ function(rondo_add_cli_tests)
       set_tests_properties(group_short PROPERTIES TIMEOUT 1200 LABELS slow)
       add_test(NAME newcomer COMMAND ${RONDO_PYTHON} ${PROJECT_SOURCE_DIR}/tests/newcomer/run --build ${PROJECT_BINARY_DIR} --steps 8)
       set_tests_properties(newcomer PROPERTIES TIMEOUT 900 LABELS slow ENVIRONMENT "${RONDO_TEST_ENVIRONMENT}")
+      add_test(NAME serve_short COMMAND ${RONDO_PYTHON} ${PROJECT_SOURCE_DIR}/tests/serve/run --binary $<TARGET_FILE:rondo>)
+      set_tests_properties(serve_short PROPERTIES TIMEOUT 900 ENVIRONMENT "${RONDO_TEST_ENVIRONMENT}")
       if(NOT RONDO_SANITIZE)  # a consumer is compiled without
         add_test(NAME package COMMAND ${RONDO_PYTHON} ${PROJECT_SOURCE_DIR}/tests/package/run --build ${PROJECT_BINARY_DIR})
         set_tests_properties(package PROPERTIES TIMEOUT 600 LABELS package ENVIRONMENT "${RONDO_TEST_ENVIRONMENT}")

@@ -24,7 +24,7 @@ const char* error_type(int status) {
   }
 }
 
-const char* error_code(int status) {
+const char* refusal_code(int status) {
   switch (status) {
     case 401:
       return "invalid_api_key";
@@ -63,7 +63,7 @@ std::string json_string(std::string_view text) {
 }
 
 std::string ApiError::json() const {
-  const char* code = error_code(status_);
+  const char* code = refusal_code(status_);
   return fmt::format(R"({{"error":{{"message":{},"type":"{}","param":{},"code":{}}}}})",
                      json_string(message_), error_type(status_),
                      param_.empty() ? "null" : json_string(param_),

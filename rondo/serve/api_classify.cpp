@@ -7,6 +7,7 @@
 #include "rondo/http/target.h"
 #include "rondo/image/decode.h"
 #include "rondo/serve/api.h"
+#include "rondo/serve/attention_views.h"
 
 namespace rondo::serve {
 namespace {
@@ -71,8 +72,6 @@ void Api::classify(const Request& request, const Client& client) {
   ServedImageModel& model = models().find_image(r.model);
   const auto tell = [client, &model, heat = r.heat](const Prediction& prediction,
                                                     const std::vector<float>& pixels) {
-    (void)heat;
-    (void)pixels;
     json classes = json::array();
     for (const ClassProbability& c : prediction) {
       const auto number = static_cast<size_t>(c.number);
@@ -81,7 +80,16 @@ void Api::classify(const Request& request, const Client& client) {
                          {"name", model.model.names.titles[number]},
                          {"probability", c.probability}});
     }
-    reply_json(client, {{"model", model.name}, {"classes", classes}});
+    json out = {{"model", model.name}, {"classes", classes}};
+    if (heat) {
+      json maps = json::array();
+      const int64_t side = model.classifier->side();
+      for (const HeatMap& map : attention_rollout(*model.model.network, pixels, side)) {
+        maps.push_back({{"name", map.name}, {"png", base64(map.png)}});
+      }
+      out["heat"] = maps;
+    }
+    reply_json(client, out);
   };
   engine_.submit(std::make_shared<ClassifyTask>(prepare_image(model, r.image, limits_), r.top,
                                                 client, *model.batcher, tell));

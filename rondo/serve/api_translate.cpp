@@ -3,6 +3,7 @@
 
 #include "rondo/base/text.h"
 #include "rondo/serve/api.h"
+#include "rondo/serve/attention_views.h"
 
 namespace rondo::serve {
 namespace {
@@ -62,6 +63,14 @@ Joined join_lines(const std::vector<Translation>& all, size_t first, size_t coun
   return joined;
 }
 
+json attention_json(const ServedTranslationModel& model, const std::string& line,
+                    const Translation& translation) {
+  if (translation.cut || translation.candidates.empty()) return nullptr;
+  const CrossAttentionView view = cross_attention(*model.trained.model, model.trained.tokenizers,
+                                                  line, translation.candidates.front().tokens);
+  return {{"source", view.source}, {"target", view.target}, {"weights", view.weights}};
+}
+
 }  // namespace
 
 void Api::translate(const Request& request, const Client& client) {
@@ -89,7 +98,10 @@ void Api::translate(const Request& request, const Client& client) {
   }
   if (wanted.lines.empty()) return reply_json(client, {{"translatedText", json::array()}});
   const auto n_best = static_cast<size_t>(wanted.n_best);
-  const auto tell = [client, list, counts, n_best](const std::vector<Translation>& all) {
+  // Of the first line: what a person looks at.
+  const std::string watched = in.boolean("attention", false) ? wanted.lines.front() : "";
+  const auto tell = [client, list, counts, n_best, watched,
+                     &model](const std::vector<Translation>& all) {
     json best = json::array();
     json others = json::array();
     json details = json::array();
@@ -104,6 +116,7 @@ void Api::translate(const Request& request, const Client& client) {
     json out = {{"translatedText", list ? best : best.front()},
                 {"details", list ? details : details.front()}};
     if (n_best > 1) out["alternatives"] = list ? others : others.front();
+    if (!is_blank(watched)) out["attention"] = attention_json(model, watched, all.front());
     reply_json(client, out);
   };
   engine_.submit(std::make_shared<TranslateTask>(std::move(wanted), client, *model.batcher, tell));

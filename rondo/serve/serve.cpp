@@ -73,6 +73,7 @@ void finish_work(const ServeOptions& options, Engine& engine, http::Server& serv
 }  // namespace
 
 void block_stop_signals() {
+  std::signal(SIGPIPE, SIG_IGN);  // whoever read our messages may be gone
   const sigset_t set = stop_signals();
   pthread_sigmask(SIG_BLOCK, &set, nullptr);
 }

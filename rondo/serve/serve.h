@@ -27,7 +27,8 @@ void check_serve_options(const ServeOptions& options);
 // on the process's first thread, before others are started, since signals are waited for here.
 void serve(const ServeOptions& options);
 
-// Blocks SIGTERM and SIGINT in this thread and those started later, for serve() to wait for.
+// Blocks SIGTERM and SIGINT in this thread and those started later, for serve() to wait for, and
+// ignores SIGPIPE.
 // (A handler could not be used: oneDNN's products use the stack pointer for something else.)
 void block_stop_signals();
 

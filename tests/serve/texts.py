@@ -1,5 +1,6 @@
 """What is computed: completions, chats, states, translations, images; equal to what runs alone."""
 
+import base64
 import json
 import random
 import subprocess
@@ -264,6 +265,11 @@ def others(t):
         picture = png(20, 20)
         best = server.json("POST", "/classify?top=2", picture)
         assert len(best["classes"]) == 2 and abs(sum(c["probability"] for c in best["classes"]) - 1) < 1e-6, best
+        heat = server.json("POST", "/classify?top=1&heat=true", picture)["heat"]
+        assert len(heat) == 2 and all(base64.b64decode(h["png"]).startswith(b"\x89PNG") for h in heat), heat
+        looked = server.json("POST", "/translate", {"q": "abcd", "attention": True})["attention"]
+        assert len(looked["source"]) == 5 and len(looked["weights"]) == len(looked["target"])
+        assert all(abs(sum(row) - 1) < 1e-6 for row in looked["weights"])
         form = (b"--b\r\nContent-Disposition: form-data; name=\"top\"\r\n\r\n2\r\n--b\r\nContent-Disposition: form-data; name=\"image\"; "
                 b"filename=\"a.png\"\r\nContent-Type: image/png\r\n\r\n" + picture + b"\r\n--b--\r\n")
         status, _, text = server.call("POST", "/classify", form, {"Content-Type": "multipart/form-data; boundary=b"})

@@ -1,0 +1,35 @@
+// Where a network looked: what attention put on parts of an image, level by level, and on source
+// tokens for each target token. Seen by an observer on the network's own forward pass.
+#pragma once
+
+#include "rondo/data/pair_tokenizers.h"
+#include "rondo/model/encoder_decoder.h"
+#include "rondo/model/network.h"
+
+namespace rondo::serve {
+
+struct HeatMap {
+  std::string name;  // "level 3", or "stage 1, level 2"
+  std::string png;   // the image in gray, colored where the network looked
+};
+
+// Attention rollout (Abnar and Zuidema): the product over levels of the mean of heads, half of it
+// identity for the residual stream; what reaches the class token, or all tokens on average. A map
+// after every level; where the number of tokens changes (a pyramid's stages) it begins anew. Levels
+// that attend within groups are left out. pixels: [3, side, side].
+std::vector<HeatMap> attention_rollout(Network& network, const std::vector<float>& pixels,
+                                       int64_t side);
+
+struct CrossAttentionView {
+  std::vector<std::string> source;
+  std::vector<std::string> target;
+  std::vector<std::vector<double>> weights;  // [target][source]
+};
+
+// Of the decoder's last level, mean of heads. `target`: ids without special tokens.
+CrossAttentionView cross_attention(EncoderDecoder& model, const PairTokenizers& tokenizers,
+                                   const std::string& source, const std::vector<int32_t>& target);
+
+std::string base64(std::string_view bytes);
+
+}  // namespace rondo::serve

@@ -7,6 +7,7 @@
 #   faults_short   tests/faults/run                               Python: kills, mutated files and full disks, in short
 #   group_short    tests/group/run                                Python: training by several processes, some of them killed
 #   serve_short    tests/serve/run                                Python: rondo serve with honest and hostile clients, in short
+#   serve_baseline tests/serve/baseline.cpp                       torch; only when asked for: what tests/serve/speed.py compares with
 #   engine_tests   tests/<other folder>/*_test.cpp                torch, tests/support/*.cpp compiled in; as shards,
 #                                                                 for starting a process with torch costs half a second
 #   thread_tests   RONDO_THREAD_TESTS                             torch; in the preset tsan only
@@ -214,6 +215,14 @@ function(rondo_add_instructions)
   endif()
 endfunction()
 
+# What tests/serve/speed.py compares a server with.
+function(rondo_add_serve_baseline)
+  add_executable(serve_baseline EXCLUDE_FROM_ALL tests/serve/baseline.cpp)
+  rondo_own_code(serve_baseline)
+  target_link_libraries(serve_baseline PRIVATE rondo::rondo)
+  rondo_torch_target(serve_baseline)
+endfunction()
+
 function(rondo_add_bench)
   file(GLOB sources CONFIGURE_DEPENDS bench/kernels/*.cpp)
   find_package(benchmark QUIET)
@@ -239,6 +248,7 @@ if(RONDO_ENGINE)
     rondo_add_engine_tests()
     rondo_add_cli_tests()
     rondo_add_instructions()
+    rondo_add_serve_baseline()
     if(RONDO_SANITIZE MATCHES thread)
       rondo_add_thread_tests()
     elseif(RONDO_SANITIZE)

@@ -1,1 +1,133 @@
-TRIALS = {}
+"""Speed, as ratios of things measured side by side. Use a release build on a quiet machine; --run gives a trained model."""
+
+import json
+import pathlib
+import statistics
+import subprocess
+import time
+
+from load import Streams
+from server import Server
+
+
+def first_token_times(server, number, prompt, **fields):
+    """Seconds to the first event of a stream, sorted."""
+    times = []
+    for i in range(number):
+        with server.connect() as s:
+            body = json.dumps({"stream": True, "prompt": prompt, "max_tokens": 2, "seed": i, **fields}).encode()
+            request = b"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n" % len(body) + body
+            began = time.monotonic()
+            s.sendall(request)
+            data = b""
+            while b"data: {" not in data:
+                data += s.recv(4096)
+            times.append(time.monotonic() - began)
+    return sorted(times)
+
+
+def p99(times):
+    return times[int(0.99 * (len(times) - 1))]
+
+
+def many_clients(t):
+    """16 streaming clients against one, and against 16 rows of a Session without HTTP (target: 3 ×, 80 %)"""
+    run = t.given_run or t.run("language")
+    baseline = pathlib.Path(t.binary).parent / "serve_baseline"
+    rounds = t.count(1, 5)
+    rates = {"one": [], "sixteen": [], "session": []}
+    with Server(t.binary, [run], "--connections-per-address", 128) as server:
+        for _ in range(rounds):
+            for name, clients in (("one", 1), ("sixteen", 16)):
+                streams = Streams(server, clients, prompt="The old house", max_tokens=20000, temperature=0.8)
+                streams.run(0.5)
+                before, began = server.metric("rondo_completion_tokens_total"), time.monotonic()
+                streams.run(4)
+                rates[name].append((server.metric("rondo_completion_tokens_total") - before) / (time.monotonic() - began))
+                streams.close()
+                server.wait_idle()
+            if baseline.exists():
+                out = subprocess.run([baseline, run, "16", "4"], check=True, capture_output=True, text=True).stdout
+                rates["session"].append(float(out.split()[0]))
+    medians = {name: statistics.median(values) for name, values in rates.items() if values}
+    t.say("tokens/s, medians of %d rounds: " % rounds + ", ".join(f"{name} {value:,.0f}" for name, value in medians.items()))
+    t.say(f"16 clients / 1 client: {medians['sixteen'] / medians['one']:.2f}")
+    if "session" in medians:
+        t.say(f"16 clients / Session with 16 rows: {medians['sixteen'] / medians['session']:.2f}")
+
+
+def first_token(t):
+    """first token of a 100-byte prompt while 15 others stream (target: p99 at most 3 × alone)"""
+    run = t.given_run or t.run("language")
+    prompt = ("It was a quiet evening and nobody had come to the old house on the hill since the snow had gone away. " * 2)[:100]
+    number = t.count(20, 200)
+    with Server(t.binary, [run], "--connections-per-address", 128) as server:
+        first_token_times(server, 5, prompt)
+        alone = first_token_times(server, number, prompt)
+        streams = Streams(server, 15, prompt="The", max_tokens=60000)
+        streams.run(0.5)
+        import threading
+        stop = threading.Event()
+        reader = threading.Thread(target=lambda: [streams.poll(again=True, pause=0.01) for _ in iter(stop.is_set, True)])
+        reader.start()
+        beside = first_token_times(server, number, prompt)
+        stop.set()
+        reader.join()
+        streams.close()
+    t.say(f"alone: median {1e3 * statistics.median(alone):.1f} ms, p99 {1e3 * p99(alone):.1f} ms; beside 15 streams: median "
+          f"{1e3 * statistics.median(beside):.1f} ms, p99 {1e3 * p99(beside):.1f} ms; ratio of p99 {p99(beside) / p99(alone):.2f}")
+
+
+def long_prompt(t):
+    """streams while a 100,000-byte prompt is read (target: at most 2 × slower)"""
+    run = t.given_run or t.run("language")
+    with Server(t.binary, [run], "--connections-per-address", 128) as server:
+        streams = Streams(server, 8, prompt="The", max_tokens=60000)
+        streams.run(1)
+        ratios = []
+        for _ in range(t.count(1, 5)):
+            alone = streams.run(2)
+            s = server.connect()
+            body = json.dumps({"prompt": "the old house on the hill " * 3847, "max_tokens": 1}).encode()
+            s.sendall(b"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
+            s.setblocking(False)
+            before, began = streams.frames, time.monotonic()
+            while True:
+                streams.poll(again=True)
+                try:
+                    s.recv(100)
+                    break
+                except BlockingIOError:
+                    pass
+            took = time.monotonic() - began
+            ratios.append(alone / ((streams.frames - before) / took))
+            s.close()
+        streams.close()
+    t.say(f"8 streams are {statistics.median(ratios):.2f} times slower while 100,022 bytes are read in {took:.1f} s")
+
+
+def restore(t):
+    """a saved state of 16,384 tokens against reading the document again (target: 20 ×)"""
+    run = t.given_run or t.run("language")
+    document = ("the old house on the hill was quiet " * 500)[:16384]
+    with Server(t.binary, [run]) as server:
+        server.json("POST", "/states?name=doc", document, expect=201)
+        file = server.call("GET", "/states/doc")[2]
+        read, use, upload = [], [], []
+        for i in range(t.count(2, 7)):
+            began = time.monotonic()
+            server.complete(prompt=document, max_tokens=1, seed=i)
+            read.append(time.monotonic() - began)
+            began = time.monotonic()
+            server.complete(state="doc", max_tokens=1, seed=i)
+            use.append(time.monotonic() - began)
+            began = time.monotonic()
+            assert server.call("PUT", f"/states/doc{i}", file)[0] == 201
+            server.complete(state=f"doc{i}", max_tokens=1, seed=i)
+            upload.append(time.monotonic() - began)
+    read, use, upload = map(statistics.median, (read, use, upload))
+    t.say(f"reading 16,384 tokens {1e3 * read:.0f} ms; from the saved state {1e3 * use:.1f} ms ({read / use:.0f} ×); from its file of "
+          f"{len(file):,} bytes, uploaded, {1e3 * upload:.1f} ms ({read / upload:.0f} ×)")
+
+
+TRIALS = {"many_clients": many_clients, "first_token": first_token, "long_prompt": long_prompt, "restore": restore}

@@ -11,7 +11,7 @@
 #   engine_tests   tests/<other folder>/*_test.cpp                torch, tests/support/*.cpp compiled in; as shards,
 #                                                                 for starting a process with torch costs half a second
 #   thread_tests   RONDO_THREAD_TESTS                             torch; in the preset tsan only
-#   memory_tests   tests/{kernels,nn,recurrence,infer}/*_test.cpp torch; in the preset asan only
+#   memory_tests   tests/{kernels,nn,recurrence,infer,serve}/*_test.cpp torch; in the preset asan only
 #   newcomer       tests/newcomer/run                             Python: from a text file to an exported model, in short
 #   package        tests/package/run                              Python: installs, builds examples/consumer against it
 #   rondo_bench    bench/kernels/*.cpp                            torch, with Google Benchmark; only when asked for
@@ -41,6 +41,7 @@ set(RONDO_THREAD_TESTS
     tests/image/read_ahead_test.cpp
     tests/infer/session_test.cpp
     tests/kernels/team_test.cpp
+    tests/serve/server_test.cpp
     tests/nn/allocator_test.cpp)
 # Those of them that tell nothing there: memory is counted in a process that holds the sanitizer's own, or is forked; every
 # model by one thread.
@@ -154,7 +155,8 @@ endfunction()
 
 # What reads and writes plain memory, for AddressSanitizer and UndefinedBehaviorSanitizer. All of engine_tests would take too long.
 function(rondo_add_memory_tests)
-  file(GLOB sources CONFIGURE_DEPENDS tests/kernels/*_test.cpp tests/nn/*_test.cpp tests/recurrence/*_test.cpp tests/infer/*_test.cpp)
+  file(GLOB sources CONFIGURE_DEPENDS tests/kernels/*_test.cpp tests/nn/*_test.cpp tests/recurrence/*_test.cpp tests/infer/*_test.cpp
+       tests/serve/*_test.cpp)
   file(GLOB support CONFIGURE_DEPENDS tests/support/*.cpp)
   rondo_test_program(memory_tests SOURCES ${sources} ${support} LIBRARIES rondo::rondo)
   set_target_properties(memory_tests PROPERTIES EXCLUDE_FROM_ALL ON)

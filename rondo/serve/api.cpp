@@ -55,11 +55,15 @@ Api::Api(const Limits& limits, Engine& engine, StateStore& states, Metrics& metr
       metrics_(metrics),
       options_(std::move(options)),
       background_(kMostInBackground) {
-  std::string folder = std::filesystem::temp_directory_path() / "rondo-serve-XXXXXX";
-  if (mkdtemp(folder.data()) == nullptr) {
-    throw Error(ExitCode::io, fmt::format("{}: cannot make a temporary folder", folder));
+  // In memory where the system has a place for it: state files are made durable as they are
+  // written.
+  for (const std::string& place : {std::string("/dev/shm"), std::string("/tmp")}) {
+    std::string folder = place + "/rondo-serve-XXXXXX";
+    if (mkdtemp(folder.data()) == nullptr) continue;
+    temporary_folder_ = folder;
+    return;
   }
-  temporary_folder_ = folder;
+  throw Error(ExitCode::io, "cannot make a temporary folder in /dev/shm or /tmp");
 }
 
 Api::~Api() {

@@ -6,6 +6,17 @@
 #include "rondo/http/api_error.h"
 
 namespace rondo::serve {
+namespace {
+
+void log_errors(const std::function<void()>& work) {
+  try {
+    work();
+  } catch (const std::exception& error) {
+    log_error("{}", error.what());
+  }
+}
+
+}  // namespace
 
 void answer_errors(http::Exchange& exchange, const std::function<void()>& work) {
   try {
@@ -55,7 +66,11 @@ void Background::run() {
     const auto [exchange, work] = std::move(waiting_.front());
     waiting_.pop_front();
     lock.unlock();
-    if (!exchange->gone()) answer_errors(*exchange, work);
+    if (exchange == nullptr) {
+      log_errors(work);
+    } else if (!exchange->gone()) {
+      answer_errors(*exchange, work);
+    }
     lock.lock();
   }
 }

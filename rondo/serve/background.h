@@ -20,7 +20,8 @@ class Background {
   Background(const Background&) = delete;
   Background& operator=(const Background&) = delete;
 
-  // Answers `exchange` with what `work` throws. ApiError{429} if too much waits.
+  // Answers `exchange` (null: nobody waits, the log is told) with what `work` throws. ApiError{429}
+  // if too much waits.
   void post(std::shared_ptr<http::Exchange> exchange, std::function<void()> work);
   // Finishes what waits.
   void stop();

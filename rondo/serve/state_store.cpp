@@ -40,6 +40,7 @@ StateStore::StateStore(const Limits& limits, std::string folder)
     throw Error(ExitCode::io, fmt::format("{}: cannot make the folder for states", folder_),
                 "choose another with --state-folder");
   }
+  files_ = std::make_unique<Background>(SIZE_MAX);
 }
 
 std::string StateStore::path_of(const std::string& name) const {
@@ -48,8 +49,12 @@ std::string StateStore::path_of(const std::string& name) const {
 
 void StateStore::forget(std::map<std::string, Entry>::iterator entry) {
   bytes_ -= entry->second.saved.bytes;
-  std::error_code ignored;
-  if (!folder_.empty()) std::filesystem::remove(path_of(entry->first), ignored);
+  if (files_ != nullptr) {
+    files_->post(nullptr, [path = path_of(entry->first)] {
+      std::error_code ignored;
+      std::filesystem::remove(path, ignored);
+    });
+  }
   entries_.erase(entry);
 }
 
@@ -105,7 +110,11 @@ void StateStore::put(const std::string& name, SavedState saved) {
   }
   forget_old();
   make_room(saved.bytes);
-  if (!folder_.empty()) saved.state.save(path_of(name), saved.fingerprint);
+  if (files_ != nullptr) {
+    files_->post(nullptr, [path = path_of(name), state = saved.state, owner = saved.fingerprint] {
+      state.save(path, owner);
+    });
+  }
   bytes_ += saved.bytes;
   const double now = wall_seconds();
   entries_[name] = {std::move(saved), now, now, ++turns_};

@@ -1,5 +1,6 @@
 // Saved states of documents, by name: a bounded number in bounded memory, the least recently used
-// leave first. With a folder they outlive the server. Thread-safe.
+// leave first. With a folder they outlive the server: files are written by a thread of their own,
+// in the order of the changes, all of them before the store ends. Thread-safe.
 #pragma once
 
 #include <functional>
@@ -8,6 +9,7 @@
 #include <optional>
 
 #include "rondo/recurrence/state.h"
+#include "rondo/serve/background.h"
 #include "rondo/serve/limits.h"
 
 namespace rondo::serve {
@@ -65,6 +67,7 @@ class StateStore {
   std::map<std::string, Entry> entries_;
   int64_t bytes_ = 0;
   uint64_t turns_ = 0;
+  std::unique_ptr<Background> files_;  // null: no folder
 };
 
 // `state` of `model` as it is kept.

@@ -1,0 +1,149 @@
+// A whole server in one process, used by several clients at once: texts are those written alone,
+// clients that go away leave nothing behind, states are kept.
+#include <fmt/format.h>
+
+#include <thread>
+
+#include "rondo/infer/generator.h"
+#include "tests/serve/serve_test_util.h"
+
+namespace rondo::serve {
+namespace {
+
+std::string asked(uint64_t seed, int64_t tokens = 24) {
+  return fmt::format(
+      R"({{"prompt":"{}","max_tokens":{},"seed":{},"temperature":0.9,"logprobs":1}})",
+      std::string(3 + 11 * (seed % 5), 'a'), tokens, seed);
+}
+
+// What the library writes without a server, as ids.
+std::vector<int64_t> written_alone(const WholeServer& s, uint64_t seed, int64_t tokens) {
+  const ServedLanguageModel& model = *s.models.language.front();
+  Generator generator(
+      std::make_shared<CompiledLanguageModel>(model.trained.model, kernels::PackedFormat::fp32));
+  generator.read(model.trained.tokenizer->encode(std::string(3 + 11 * (seed % 5), 'a')));
+  SamplerOptions options;
+  options.seed = seed;
+  options.temperature = 0.9;
+  Sampler sampler(options);
+  std::vector<int64_t> ids;
+  for (int64_t i = 0; i < tokens; ++i) ids.push_back(generator.write(sampler, '\n'));
+  return ids;
+}
+
+TEST(WholeServer, TextsBesideOthersAreThoseWrittenAlone) {
+  WholeServer s;
+  std::vector<nlohmann::json> alone;
+  for (uint64_t i = 0; i < 6; ++i) {
+    alone.push_back(body_of(s.call("POST", "/v1/completions", asked(i)))["choices"]);
+    std::string bytes;
+    for (const int64_t id : written_alone(s, i, 24)) {
+      if (id == kByteEnd) break;
+      if (id < 256) bytes += static_cast<char>(id);
+    }
+    http::Utf8Stream text;
+    std::string expected = text.push(bytes);
+    expected += text.finish();
+    EXPECT_EQ(alone.back()[0]["text"], expected);
+  }
+  std::vector<std::thread> clients;
+  std::atomic<int> wrong{0};
+  for (uint64_t c = 0; c < 4; ++c) {
+    clients.emplace_back([&, c] {
+      for (uint64_t i = 0; i < 12; ++i) {
+        const uint64_t seed = (c + i) % 6;
+        if (body_of(s.call("POST", "/v1/completions", asked(seed)))["choices"] != alone[seed])
+          ++wrong;
+      }
+    });
+  }
+  clients.emplace_back([&] {  // hostile: asks for much, reads little, leaves
+    for (int i = 0; i < 10; ++i) {
+      const int fd = s.connect();
+      WholeServer::send_all(fd, WholeServer::request("POST", "/v1/completions",
+                                                     R"({"max_tokens":60000,"stream":true})"));
+      char some[64];
+      EXPECT_GT(recv(fd, some, sizeof some, 0), 0);
+      close(fd);
+    }
+  });
+  for (std::thread& client : clients) client.join();
+  EXPECT_EQ(wrong, 0);
+  EXPECT_TRUE(s.engine.drain(10));
+  EXPECT_EQ(s.models.language.front()->scheduler->session().rows(), 0);
+}
+
+TEST(WholeServer, StatesAreSharedByClients) {
+  WholeServer s;
+  const std::string document(5000, 'x');
+  EXPECT_NE(s.call("POST", "/states?name=doc", document).find("\"tokens\":5000"),
+            std::string::npos);
+  std::vector<std::thread> clients;
+  std::atomic<int> wrong{0};
+  const std::string body = R"({"state":"doc","prompt":"y","max_tokens":10,"seed":3})";
+  const nlohmann::json expected = body_of(s.call("POST", "/v1/completions", body))["choices"];
+  for (int c = 0; c < 4; ++c) {
+    clients.emplace_back([&, c] {
+      for (int i = 0; i < 5; ++i) {
+        if (body_of(s.call("POST", "/v1/completions", body))["choices"] != expected) ++wrong;
+        s.call("POST", "/states/doc/fork", fmt::format(R"({{"to":"copy{}"}})", c));
+        s.call("GET", fmt::format("/states/copy{}", c));
+        s.call("GET", "/states");
+        s.call("GET", "/metrics");
+        s.call("DELETE", fmt::format("/states/copy{}", c));
+      }
+    });
+  }
+  for (std::thread& client : clients) client.join();
+  EXPECT_EQ(wrong, 0);
+  EXPECT_EQ(s.states.count(), 1);
+}
+
+TEST(WholeServer, FullQueueRefusesAndDrainsCleanly) {
+  Limits limits;
+  limits.running = 1;
+  limits.queue = 2;
+  WholeServer s(limits);
+  std::vector<std::thread> clients;
+  std::atomic<int> done{0};
+  std::atomic<int> refused{0};
+  for (uint64_t c = 0; c < 12; ++c) {
+    clients.emplace_back([&, c] {
+      const std::string answer = s.call("POST", "/v1/completions", asked(c, 200));
+      if (answer.rfind("HTTP/1.1 200", 0) == 0) ++done;
+      if (answer.rfind("HTTP/1.1 429", 0) == 0) ++refused;
+    });
+  }
+  for (std::thread& client : clients) client.join();
+  EXPECT_EQ(done + refused, 12);
+  EXPECT_GE(done, 2);
+  EXPECT_TRUE(s.engine.drain(10));
+  EXPECT_EQ(s.call("POST", "/v1/completions", asked(1)).rfind("HTTP/1.1 503", 0), 0U);
+}
+
+TEST(StateStore, LeastRecentlyUsedLeave) {
+  Limits limits;
+  limits.states = 2;
+  limits.state_bytes = 100;
+  StateStore store(limits, "");
+  const auto state = [](int64_t numbers) {
+    State s;
+    s.set("x", at::zeros({1, numbers}));
+    return saved_state(s, "m", "f");
+  };
+  store.put("a", state(5));
+  store.put("b", state(5));
+  EXPECT_TRUE(store.find("a"));
+  store.put("c", state(5));
+  EXPECT_TRUE(store.find("a") && store.find("c"));
+  EXPECT_FALSE(store.find("b"));
+  store.put("d", state(20));
+  EXPECT_EQ(store.count(), 2);
+  EXPECT_EQ(store.bytes(), 100);
+  EXPECT_THROW(store.put("e", state(26)), http::ApiError);
+  EXPECT_TRUE(store.remove("d"));
+  EXPECT_FALSE(store.remove("d"));
+}
+
+}  // namespace
+}  // namespace rondo::serve

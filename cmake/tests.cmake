@@ -36,6 +36,7 @@ set(RONDO_SLOW_CASES
 set(RONDO_THREAD_TESTS
     tests/base/log_test.cpp
     tests/base/progress_test.cpp
+    tests/http/server_test.cpp
     tests/image/pipeline_test.cpp
     tests/image/pipeline_limits_test.cpp
     tests/image/read_ahead_test.cpp

@@ -33,6 +33,7 @@ Connection::~Connection() {
 }
 
 void Connection::start() {
+  self_ = shared_from_this();
   asio::post(socket_.get_executor(),
              [self = shared_from_this()] { self->next_request(self->limits_.header_seconds); });
 }

@@ -63,6 +63,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void start();
   // From any thread: closes at once if no request is at hand, else after its answer.
   void retire();
+  // On the connection's own thread, or when there are no others any more.
+  void close();
 
  private:
   friend class ConnectionExchange;
@@ -86,12 +88,12 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void on_written(boost::system::error_code ec, size_t bytes);
   void answered();
   void linger();
-  void close();
 
   void set_deadline(double seconds);
   void wait_for_deadline();
   void on_deadline();
 
+  std::shared_ptr<Connection> self_;  // until close(): at times nothing else waits with it
   Socket socket_;
   Handler& handler_;
   const Limits& limits_;

@@ -75,6 +75,7 @@ void Connection::linger() {
 
 void Connection::close() {
   if (phase_ == Phase::closed) return;
+  const std::shared_ptr<Connection> until_done = std::move(self_);
   phase_ = Phase::closed;
   if (exchange_ != nullptr) {
     const std::lock_guard<std::mutex> lock(exchange_->mutex_);

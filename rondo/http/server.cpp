@@ -58,6 +58,7 @@ struct Server::Parts {
   void accept();
   void accepted(error_code ec, Connection::Socket socket);
   void admit(Connection::Socket socket, const std::string& from);
+  std::vector<std::shared_ptr<Connection>> all();
 };
 
 bool Listen::loopback() const {
@@ -194,6 +195,15 @@ void Server::Parts::admit(Connection::Socket socket, const std::string& from) {
   connection->start();
 }
 
+std::vector<std::shared_ptr<Connection>> Server::Parts::all() {
+  const std::lock_guard<std::mutex> lock(mutex);
+  std::vector<std::shared_ptr<Connection>> found;
+  for (const auto& [key, weak] : connections) {
+    if (auto connection = weak.lock()) found.push_back(std::move(connection));
+  }
+  return found;
+}
+
 Server::Server(const Listen& listen, const Limits& limits, Handler& handler)
     : parts_(std::make_unique<Parts>(listen, limits, handler)) {
   parts_->open();
@@ -213,20 +223,16 @@ int64_t Server::connections() const {
 }
 
 void Server::retire() {
-  std::vector<std::shared_ptr<Connection>> all;
   {
     const std::lock_guard<std::mutex> lock(parts_->mutex);
     parts_->retired = true;
-    for (const auto& [key, weak] : parts_->connections) {
-      if (auto connection = weak.lock()) all.push_back(std::move(connection));
-    }
   }
   asio::post(parts_->accepting, [parts = parts_.get()] {
     error_code ignored;
     parts->pause.cancel();
     parts->acceptor.close(ignored);
   });
-  for (const auto& connection : all) connection->retire();
+  for (const auto& connection : parts_->all()) connection->retire();
 }
 
 void Server::stop() {
@@ -234,6 +240,7 @@ void Server::stop() {
   parts_->context.stop();
   for (std::thread& thread : parts_->threads) thread.join();
   parts_->threads.clear();
+  for (const auto& connection : parts_->all()) connection->close();
   if (!parts_->listen.unix_path.empty()) unlink(parts_->listen.unix_path.c_str());
 }
 

@@ -20,7 +20,7 @@ constexpr const char* kFormat = "rondo test items 1";
 
 // Places in the counts.
 enum Text { kNats, kTokens, kBytes, kWords, kTextWidth };
-enum Image { kFirst, kAmongFive, kImageNats, kImages, kImageWidth };
+enum ImageColumn { kFirst, kAmongFive, kImageNats, kImages, kImageWidth };
 constexpr size_t kBleuWidth = 2 * kBleuOrder + 2;
 constexpr size_t kSentenceWidth = kBleuWidth + 3 * kMaxChrfCharacters;
 

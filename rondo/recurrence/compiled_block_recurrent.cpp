@@ -9,7 +9,6 @@
 namespace rondo {
 namespace {
 
-constexpr float kUnitEpsilon = 1e-6F;  // as WindowAttention::unit_length
 // As many as keep a piece's activations in the second cache while weights go by.
 constexpr int64_t kStatesTogether = 96;
 

@@ -9,8 +9,6 @@
 namespace rondo {
 namespace {
 
-constexpr float kUnitEpsilon = 1e-6F;  // as WindowAttention::unit_length
-
 float* head_data(const Tensor& buffer, int64_t head) {
   return buffer.data_ptr<float>() + head * buffer.stride(1);
 }

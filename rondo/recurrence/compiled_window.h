@@ -7,6 +7,8 @@
 
 namespace rondo {
 
+constexpr float kUnitEpsilon = 1e-6F;  // as WindowAttention::unit_length
+
 // What both layouts share.
 struct WindowWeights {
   nn::CompiledProjections maps;

@@ -23,7 +23,7 @@ struct Sums {
   double queries = 0, shared = 0, read = 0;
 };
 
-void accumulate(Tensor& sum, const Tensor& more) { sum = sum.defined() ? sum + more : more; }
+void add_to(Tensor& sum, const Tensor& more) { sum = sum.defined() ? sum + more : more; }
 
 // Patches of an image: a square grid, and perhaps a class token in front.
 struct PatchGrid {
@@ -57,7 +57,7 @@ class ReachObserver : public Observer {
       image_side_ > 0 ? add_patches(scope, value) : add_tokens(scope, value);
     } else if (what == "states.probabilities") {
       Sums& sums = sums_[scope];
-      accumulate(sums.state_entropy, entropy_by_query(value).sum(c10::IntArrayRef{0, 2}));
+      add_to(sums.state_entropy, entropy_by_query(value).sum(c10::IntArrayRef{0, 2}));
       sums.read += static_cast<double>(value.size(0) * value.size(2));
     } else if (what == "window_heads") {
       window_norms_[scope] = value.norm(2, -1);  // [B, H, T]
@@ -79,8 +79,8 @@ class ReachObserver : public Observer {
     Sums& sums = sums_[scope];
     const Tensor w = weights.unsqueeze(1);  // [B, 1, Tq]
     const Tensor reach = (p * distances.unsqueeze(1)).sum(3).to(at::kDouble);
-    accumulate(sums.distance, (reach * w).sum(c10::IntArrayRef{0, 2}));
-    accumulate(sums.entropy, (entropy_by_query(p) * w).sum(c10::IntArrayRef{0, 2}));
+    add_to(sums.distance, (reach * w).sum(c10::IntArrayRef{0, 2}));
+    add_to(sums.entropy, (entropy_by_query(p) * w).sum(c10::IntArrayRef{0, 2}));
     sums.queries += weights.sum().item<double>();
   }
 
@@ -131,7 +131,7 @@ class ReachObserver : public Observer {
     const Tensor window = window_norms_.at(scope);
     const Tensor share = from_states / (from_states + window).clamp_min(1e-12);  // [B, H, T]
     Sums& sums = sums_[scope];
-    accumulate(sums.state_share, share.to(at::kDouble).sum(c10::IntArrayRef{0, 2}));
+    add_to(sums.state_share, share.to(at::kDouble).sum(c10::IntArrayRef{0, 2}));
     sums.shared += static_cast<double>(share.size(0) * share.size(2));
   }
 

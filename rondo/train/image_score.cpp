@@ -63,8 +63,8 @@ ImageScore score_images(const std::shared_ptr<Network>& network, const ImageSet&
   }
   const ImageRunner runner(network);
   ImageBatch batch;
-  const auto is_enough = [&](int64_t images) {
-    return options.max_images > 0 && images >= options.max_images;
+  const auto is_enough = [&](int64_t seen) {
+    return options.max_images > 0 && seen >= options.max_images;
   };
   // Every shard asks for the end equally often: once in each round of batches.
   const auto [rank, shards] = options.shard;

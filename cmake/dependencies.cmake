@@ -42,6 +42,10 @@ if(RONDO_ENGINE)
   add_library(rondo_torch INTERFACE)
   target_link_libraries(rondo_torch INTERFACE rondo_vectors ${TORCH_LIBRARIES})
   target_include_directories(rondo_torch SYSTEM INTERFACE ${TORCH_INCLUDE_DIRS})
+  if(Torch_VERSION VERSION_GREATER_EQUAL 2)
+    # PyPI's libtorch shows parts of the oneDNN inside it: ours must be found first, or it calls those.
+    target_link_options(rondo_torch INTERFACE "SHELL:-Wl,--push-state,--no-as-needed ${RONDO_DNNL} -Wl,--pop-state")
+  endif()
   separate_arguments(RONDO_TORCH_FLAGS UNIX_COMMAND "${TORCH_CXX_FLAGS}")
   target_compile_options(rondo_torch INTERFACE ${RONDO_TORCH_FLAGS})
   # Header only: model fingerprints are checksummed with it inlined.

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <csignal>
 #include <cstdlib>
 #include <filesystem>
 
@@ -81,6 +82,7 @@ void add_train(CLI::App& app, int& exit_code) {
       {"train", "train a model from data or a recipe, or continue a run", "rondo train novel.txt"},
       options)
       ->callback([options, &exit_code] {
+        std::signal(SIGPIPE, SIG_IGN);  // a run outlives whoever reads its messages
         const std::vector<std::string> names = recipe_names();
         const bool is_recipe =
             options->what.size() == 1 &&

@@ -124,6 +124,11 @@ void print_text(const TextCheck& c) {
 
 void check_text_set(const std::string& spec, const DataCheckOptions& options) {
   const TextCheck c = check_text(spec);
+  if (c.files == 0) {
+    throw Error(ExitCode::bad_input,
+                fmt::format("{}: there is neither text nor images in it", spec),
+                "give a file, a folder of texts, or a folder of class folders with images");
+  }
   if (options.json) {
     print_json({{"kind", "text"},
                 {"files", c.files},

@@ -54,7 +54,7 @@ TEST(DataCheck, RefusesWhatIsNoSet) {
   const TempDir folder;
   expect_refusal(rondo({"data", "check", folder.file("nowhere")}), ExitCode::io, "nowhere");
   expect_refusal(rondo({"data", "check", folder.path()}), ExitCode::bad_input,
-                 "there are no images in class folders");
+                 "neither text nor images");
   expect_refusal(rondo({"data"}), ExitCode::usage, "data: no verb is given");
   expect_refusal(rondo({"data", "chekc"}), ExitCode::usage, "did you mean 'check'?");
 }

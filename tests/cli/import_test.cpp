@@ -93,7 +93,11 @@ TEST_F(Import, RepeatedNamesOfSharedBlocksMustAgree) {
 
 TEST_F(Import, AnotherModelsFileListsEveryName) {
   const Arrays weights = authors_weights("brt_slide");
-  const Result result = import(weights, "ringformer", fixture("ringformer_vision.toml"));
+  const std::string config = fixture("ringformer_vision.toml");
+  const Result few = import(weights, "ringformer", config);
+  expect_refusal(few, ExitCode::bad_input, "more (--all lists them)");
+  EXPECT_EQ(lines_of(few.err).size(), 1 + 5 + 1 + 1U) << few.err;
+  const Result result = import(weights, "ringformer", config, {"--all"});
   expect_refusal(result, ExitCode::bad_input, "do not match the model");
   for (const auto& [name, array] : weights) {
     EXPECT_TRUE(contains(result.err, "unmapped: " + name + "\n")) << name;
@@ -109,7 +113,7 @@ TEST_F(Import, OneTensorTooFewTooManyOrMisshapenIsNamed) {
   Arrays few = right;
   few.erase("transformer.encoder.layers.0.attn.query.weight");
   expect_refusal(import(few, "ringformer", config), ExitCode::bad_input,
-                 "1 tensors do not match the model:\n    missing: "
+                 "1 tensor does not match the model:\n    missing: "
                  "transformer.encoder.layers.0.attn.query.weight");
   Arrays many = right;
   many["optimizer.step"] = floats({1}, {1});

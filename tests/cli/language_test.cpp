@@ -257,9 +257,10 @@ TEST_F(LanguageVerbs, OnlyTrainedLanguageModelsWrite) {
   const auto refused = [&](const std::string& run, const std::string& part) {
     expect_refusal(rondo({"generate", run}), ExitCode::bad_input, part);
   };
-  refused(t.file("texts"), "not a run folder");
+  refused(t.file("texts"), "is neither a run folder");
   std::filesystem::remove(t.file("run/best.safetensors"));
-  refused(t.file("run"), "holds no finished model yet");
+  std::filesystem::remove_all(t.file("run/checkpoints"));
+  refused(t.file("run"), "has not saved a model or checkpoint yet");
   refused("brt/slide-12l", "has no weights");
 }
 

@@ -187,5 +187,34 @@ TEST(Bootstrap, ThousandOfAThousandAtOnce) {
   EXPECT_LT(best, limit);
 }
 
+// sacreBLEU 2.6.0 on the sentences of bleu_cases.json that have one reference:
+//   metric.corpus_score(hypotheses, [references], n_bootstrap=1000)
+TEST(Bootstrap, IntervalsAreSacreBleus) {
+  Lines hypotheses;
+  Lines references;
+  for (const auto& worked : testing::worked_cases()) {
+    if (worked.at("references").size() != 1) continue;
+    for (const auto& line : worked.at("hypotheses")) hypotheses.push_back(line);
+    for (const auto& line : worked.at("references")[0]) references.push_back(line);
+  }
+  ASSERT_EQ(hypotheses.size(), 104U);
+  const BleuOptions bleu;
+  const ChrfOptions chrf;
+  std::vector<BleuStatistics> words;
+  std::vector<ChrfStatistics> characters;
+  for (size_t i = 0; i < hypotheses.size(); ++i) {
+    words.push_back(bleu_statistics(hypotheses[i], {references[i]}, bleu));
+    characters.push_back(chrf_statistics(hypotheses[i], {references[i]}, chrf));
+  }
+  const Interval of_bleu = bootstrap_interval(
+      words, [&](const BleuStatistics& sum) { return bleu_score(sum, bleu).score; });
+  EXPECT_NEAR(of_bleu.mean, 33.46476985243833, 1e-6);
+  EXPECT_NEAR(of_bleu.half_width(), 29.723424608185663, 1e-6);
+  const Interval of_chrf = bootstrap_interval(
+      characters, [&](const ChrfStatistics& sum) { return chrf_score(sum, chrf); });
+  EXPECT_NEAR(of_chrf.mean, 48.294937, 1e-4);  // in single precision there
+  EXPECT_NEAR(of_chrf.half_width(), 26.472723, 1e-4);
+}
+
 }  // namespace
 }  // namespace rondo

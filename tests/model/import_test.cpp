@@ -24,7 +24,8 @@ struct ForeignFile {
   void import_into(Network& network) const {
     const TemporaryFile file(".safetensors");
     save_tensors(file.path(), tensors);
-    import_weights(network, SafetensorsFile::open(file.path()), *make_layout(program, config));
+    import_weights(network, SafetensorsFile::open(file.path()), *make_layout(program, config),
+                   /*list_all=*/true);
   }
 
   std::string program;

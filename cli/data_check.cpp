@@ -23,7 +23,7 @@ constexpr size_t kListedProblems = 20;
   throw Error(ExitCode::bad_input, what, advice);
 }
 
-void print_json(const nlohmann::json& json) {
+void print_check_json(const nlohmann::json& json) {
   fmt::print("{}\n", json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
 }
 
@@ -68,11 +68,11 @@ void print_images_json(const ImageSet& images, const std::vector<BadImage>& brok
   for (const BadImage& bad : broken) {
     list.push_back({{"index", bad.index}, {"name", bad.name}, {"reason", bad.reason}});
   }
-  print_json({{"kind", "images"},
-              {"images", images.count()},
-              {"classes", classes},
-              {"broken", list},
-              {"unsupported", unsupported}});
+  print_check_json({{"kind", "images"},
+                    {"images", images.count()},
+                    {"classes", classes},
+                    {"broken", list},
+                    {"unsupported", unsupported}});
 }
 
 void print_images(const ImageSet& images, const std::vector<BadImage>& broken,
@@ -130,20 +130,20 @@ void check_text_set(const std::string& spec, const DataCheckOptions& options) {
                 "give a file, a folder of texts, or a folder of class folders with images");
   }
   if (options.json) {
-    print_json({{"kind", "text"},
-                {"files", c.files},
-                {"bytes", c.bytes},
-                {"lines", c.lines},
-                {"words", c.words},
-                {"empty_files", c.empty_files},
-                {"blank_lines", c.blank_lines},
-                {"duplicate_files", problems_json(c.duplicates)},
-                {"duplicate_lines", c.duplicate_lines},
-                {"longest_line", c.longest_line},
-                {"shortest_file", c.shortest_file},
-                {"longest_file", c.longest_file},
-                {"not_utf8", problems_json(c.not_utf8)},
-                {"not_text", problems_json(c.binary)}});
+    print_check_json({{"kind", "text"},
+                      {"files", c.files},
+                      {"bytes", c.bytes},
+                      {"lines", c.lines},
+                      {"words", c.words},
+                      {"empty_files", c.empty_files},
+                      {"blank_lines", c.blank_lines},
+                      {"duplicate_files", problems_json(c.duplicates)},
+                      {"duplicate_lines", c.duplicate_lines},
+                      {"longest_line", c.longest_line},
+                      {"shortest_file", c.shortest_file},
+                      {"longest_file", c.longest_file},
+                      {"not_utf8", problems_json(c.not_utf8)},
+                      {"not_text", problems_json(c.binary)}});
   } else {
     print_text(c);
   }
@@ -177,18 +177,18 @@ void check_pair_set(const std::string& spec, const std::string& source, const st
                     const DataCheckOptions& options) {
   const PairCheck c = check_pairs(find_parallel(spec, source, target));
   if (options.json) {
-    print_json({{"kind", "pairs"},
-                {"pairs", c.pairs},
-                {"empty", c.empty},
-                {"identical", c.identical},
-                {"duplicates", c.duplicates},
-                {"unequal", c.unequal},
-                {"source_bytes", c.source_bytes},
-                {"target_bytes", c.target_bytes},
-                {"longest_source", c.longest_source},
-                {"longest_target", c.longest_target},
-                {"not_utf8_lines", c.not_utf8_lines},
-                {"not_utf8", problems_json(c.not_utf8)}});
+    print_check_json({{"kind", "pairs"},
+                      {"pairs", c.pairs},
+                      {"empty", c.empty},
+                      {"identical", c.identical},
+                      {"duplicates", c.duplicates},
+                      {"unequal", c.unequal},
+                      {"source_bytes", c.source_bytes},
+                      {"target_bytes", c.target_bytes},
+                      {"longest_source", c.longest_source},
+                      {"longest_target", c.longest_target},
+                      {"not_utf8_lines", c.not_utf8_lines},
+                      {"not_utf8", problems_json(c.not_utf8)}});
   } else {
     print_pairs(c);
   }

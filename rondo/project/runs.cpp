@@ -20,7 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int64_t kMaxRecordBytes = int64_t{1} << 20;
+constexpr int64_t kMaxRunRecordBytes = int64_t{1} << 20;
 constexpr int kMaxRunDepth = 6;
 
 // The number that users compare runs of a task by, and whether more is better.
@@ -60,8 +60,8 @@ void read_metrics(RunSummary& run) {
 void read_record(RunSummary& run) {
   const std::string file = run.path + "/run.json";
   if (!exists(file)) return;
-  const auto json =
-      nlohmann::json::parse(read_text_file(file, kMaxRecordBytes), nullptr, /*exceptions=*/false);
+  const auto json = nlohmann::json::parse(read_text_file(file, kMaxRunRecordBytes), nullptr,
+                                          /*exceptions=*/false);
   if (!json.is_object()) return;
   const auto text = [&](const char* key) {
     const auto found = json.find(key);

@@ -17,7 +17,7 @@ std::string steps_text(const RunSummary& run) {
 }
 
 // "accuracy 91.20" of a validation metric.
-std::string score_text(const std::optional<RunScore>& score) {
+std::string run_score_text(const std::optional<RunScore>& score) {
   if (!score) return "";
   std::string name = score->metric.substr(score->metric.find('_') + 1);
   std::replace(name.begin(), name.end(), '_', ' ');
@@ -68,7 +68,7 @@ std::string runs_table(const std::vector<RunSummary>& runs) {
   std::vector<Row> rows = {{"run", "task", "recipe", "step", "last score", "size", "status"}};
   for (const RunSummary& run : runs) {
     rows.push_back({run.path, run.config.model.task(), run.recipe, steps_text(run),
-                    score_text(run.last), human_bytes(run.bytes), status_of(run)});
+                    run_score_text(run.last), human_bytes(run.bytes), status_of(run)});
   }
   std::array<size_t, 7> width = {};
   for (const Row& row : rows) {
@@ -102,9 +102,9 @@ std::string run_text(const RunSummary& run) {
   if (run.step > 0) row("loss", fmt::format("{:.4f}", run.loss));
   if (run.last) {
     row("last score",
-        fmt::format("{} at step {}", score_text(run.last), with_commas(run.last->step)));
+        fmt::format("{} at step {}", run_score_text(run.last), with_commas(run.last->step)));
     row("best score",
-        fmt::format("{} at step {}", score_text(run.best), with_commas(run.best->step)));
+        fmt::format("{} at step {}", run_score_text(run.best), with_commas(run.best->step)));
   }
   std::vector<std::string> steps;
   for (const int64_t step : run.checkpoints) steps.push_back(with_commas(step));

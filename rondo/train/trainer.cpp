@@ -22,7 +22,6 @@ namespace rondo {
 namespace {
 
 constexpr int64_t kNonFiniteLimit = 5;
-// The first steps are slower than the rest: memory is being found.
 constexpr int64_t kEstimateSteps = 5;
 constexpr double kEstimateSeconds = 3;
 
@@ -258,8 +257,6 @@ class Trainer {
     look_for_folder();
     folder_->log(counters_.step, metrics);
   }
-
-  // How long the run will take, once a few steps have shown it.
   void say_estimate() {
     const int64_t done = counters_.step - first_step_;
     const double passed = seconds() - counters_.seconds;
@@ -271,7 +268,6 @@ class Trainer {
              about_time(passed / static_cast<double>(done) * static_cast<double>(left)),
              counted(left, "step"));
   }
-
   bool is_last() const { return counters_.step == config_.train.steps; }
   bool is_evaluated(int64_t step) const {
     const int64_t every = config_.train.eval_every;

@@ -1,5 +1,6 @@
 // Options of rondo study, by kind, and of rondo report.
 #include "cli/describe_common.h"
+#include "cli/study_options.h"
 
 namespace rondo::cli {
 namespace {

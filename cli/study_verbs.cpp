@@ -5,7 +5,7 @@
 
 #include "cli/command_line.h"
 #include "cli/engine_loader.h"
-#include "cli/verbs.h"
+#include "cli/study_options.h"
 #include "rondo/base/error.h"
 #include "rondo/base/files.h"
 #include "rondo/report/run_report.h"

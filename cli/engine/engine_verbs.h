@@ -1,7 +1,7 @@
 // The verbs that compute. Each throws what goes wrong.
 #pragma once
 
-#include "cli/verbs.h"
+#include "cli/study_options.h"
 
 namespace rondo::cli {
 

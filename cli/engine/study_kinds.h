@@ -1,7 +1,7 @@
 // The studies of `rondo study`, each from runs and options to a report.
 #pragma once
 
-#include "cli/verbs.h"
+#include "cli/study_options.h"
 #include "rondo/study/report.h"
 #include "rondo/study/subject.h"
 

@@ -237,20 +237,15 @@ class Trainer {
                        {"seconds", elapsed}};
     const double units = steps * task_.units_per_batch() *
                          static_cast<double>(config_.train.accumulate * group_.shard().size);
-    if (elapsed > logged_seconds_) {
-      metrics[std::string(task_.unit()) + "_per_second"] = units / (elapsed - logged_seconds_);
+    if (const double passed = elapsed - logged_seconds_; passed > 0) {
+      metrics[std::string(task_.unit()) + "_per_second"] = units / passed;
       if (!group_.is_alone()) {
-        metrics["reduce_share"] =
-            (group_.seconds() - logged_reduce_seconds_) / (elapsed - logged_seconds_);
+        metrics["reduce_share"] = (group_.seconds() - logged_reduce_seconds_) / passed;
       }
     }
-    if (probes || counters_.step == 1) {
-      for (const auto& [name, value] : weight_metrics(task_.network())) metrics[name] = value;
-    }
-    if (probes) {
-      for (const auto& [name, value] : task_.probe()) metrics[name] = value;
-      task_.network().train();
-    }
+    if (probes || counters_.step == 1) metrics.merge(weight_metrics(task_.network()));
+    if (probes) metrics.merge(task_.probe());
+    if (probes) task_.network().train();
     logged_step_ = counters_.step;
     logged_seconds_ = seconds();
     logged_reduce_seconds_ = group_.seconds();

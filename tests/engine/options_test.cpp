@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "cli/engine_interface.h"
-#include "cli/verbs.h"
+#include "cli/study_options.h"
 #include "tests/support/expect.h"
 
 namespace rondo::test {

@@ -1,5 +1,6 @@
 // Options of rondo serve.
 #include "cli/describe_common.h"
+#include "cli/serve_options.h"
 
 namespace rondo::cli {
 namespace {
@@ -37,7 +38,8 @@ void describe(OptionVisitor& v, ServeVerb& o) {
   v.flag("--insecure-no-auth", o.no_auth, "listen to other machines without asking for a key");
   v.option("--state-folder", o.state_folder, "keep saved states in it; default: in memory alone");
   v.option("--tokenizer", o.tokenizer, kTokenizerHelp);
-  v.option("--weights", o.weights, "how linear maps are kept", one_of({"fp32", "bf16", "int8"}));
+  v.option("--precision", o.precision, "of the weights of linear maps",
+           one_of({"fp32", "bf16", "int8"}));
   describe(v, o.load);
   describe(v, o.compute);
   v.option("--running", o.running, "sequences computed at once", between(1, 4096));

@@ -7,7 +7,7 @@
 
 #include "cli/command_line.h"
 #include "cli/engine_loader.h"
-#include "cli/verbs.h"
+#include "cli/serve_options.h"
 #include "rondo/base/error.h"
 
 namespace rondo::cli {

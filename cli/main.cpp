@@ -154,7 +154,8 @@ void settle_signals() {
 // One message for the exception that is being handled, and its exit code.
 int report_exception() {
   const Failure failure = current_failure();
-  fmt::print(stderr, "rondo: {}\n", failure.text);
+  // Not by fmt::print, which throws where nobody reads.
+  std::fputs(fmt::format("rondo: {}\n", failure.text).c_str(), stderr);
   return static_cast<int>(failure.code);
 }
 

@@ -13,10 +13,24 @@
 namespace rondo::cli {
 namespace {
 
-// Text for roff: no line may begin with a dot or quote, and hyphens are to be copied as such.
+// Text for roff: no line may begin with a dot or quote, hyphens are to be copied as such, and what
+// is not ASCII is named by its number, whatever encoding the reader's roff expects.
 std::string roff(const std::string& text) {
   std::string out;
+  uint32_t code = 0;
+  int missing = 0;
   for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte >= 0xC0) {
+      missing = byte >= 0xF0 ? 3 : byte >= 0xE0 ? 2 : 1;
+      code = byte & (0x3FU >> static_cast<unsigned>(missing));
+      continue;
+    }
+    if (byte >= 0x80) {
+      code = (code << 6U) | (byte & 0x3FU);
+      if (--missing == 0) out += fmt::format("\\[u{:04X}]", code);
+      continue;
+    }
     const bool line_begins = out.empty() || out.back() == '\n';
     if (line_begins && (c == '.' || c == '\'')) out += "\\&";
     if (c == '\\') {

@@ -35,7 +35,7 @@ void print_exported(const InfoOptions& options) {
   for (const char* key : {"task", "kind", "parameters", "precision", "step", "data", "languages",
                           "tokenizer", "recipe", "score", "commit"}) {
     const auto found = json.find(key);
-    if (found == json.end() || *found == "") continue;
+    if (found == json.end() || *found == nlohmann::json("")) continue;
     fmt::print("{:<14}{}\n", key, found->is_string() ? found->get<std::string>() : found->dump());
   }
   fmt::print("\n{:<14}{}\n", "use", use_command(options.model, json.value("task", "lm")));

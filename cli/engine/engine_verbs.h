@@ -1,6 +1,7 @@
 // The verbs that compute. Each throws what goes wrong.
 #pragma once
 
+#include "cli/serve_options.h"
 #include "cli/study_options.h"
 
 namespace rondo::cli {

@@ -46,7 +46,7 @@ void run_serve(const ServeVerb& options) {
   s.no_auth = options.no_auth;
   s.state_folder = options.state_folder;
   s.models.tokenizer = options.tokenizer;
-  s.models.weights = options.weights;
+  s.models.weights = options.precision;
   s.models.verify = verify_as(options.load);
   s.limits = serve_limits(options);
   serve::check_serve_options(s);

@@ -148,6 +148,11 @@ std::unique_ptr<Task> open_task(const RunConfig& config, const std::string& run,
   }
 }
 
+// Not by fmt::print, which throws where nobody reads.
+void say_next(const std::string& run, const RunConfig& config) {
+  std::fputs(fmt::format("next: {}\n", use_command(run, config.model.task())).c_str(), stderr);
+}
+
 int train_alone(const TrainOptions& options, const RunConfig& config) {
   start_engine({config.train.threads, options.kernels});
   const std::string cache = cache_folder(options.cache);
@@ -165,7 +170,7 @@ int train_alone(const TrainOptions& options, const RunConfig& config) {
         write_run_record(place, config, *task, options.what.front());
       });
   if (exit_code == 0) fmt::print("{}\n", folder.path());
-  fmt::print(stderr, "next: {}\n", use_command(folder.path(), config.model.task()));
+  say_next(folder.path(), config);
   return exit_code;
 }
 
@@ -198,7 +203,7 @@ int train_one_of(const TrainOptions& options, const RunConfig& config, ProcessGr
       [&](const std::string& run) { write_run_record(run, config, *task, options.what.front()); });
   group.wait_patiently();
   if (exit_code == 0 && folder) fmt::print("{}\n", folder->path());
-  if (folder) fmt::print(stderr, "next: {}\n", use_command(folder->path(), config.model.task()));
+  if (folder) say_next(folder->path(), config);
   return exit_code;
 }
 

@@ -1,6 +1,8 @@
 // Paths in experiments.
 #include "rondo/config/data_paths.h"
 
+#include <fmt/format.h>
+
 #include <cstdlib>
 #include <filesystem>
 #include <functional>
@@ -27,7 +29,8 @@ std::string change_pair(const std::string& spec, const PathChange& change) {
     const std::string source = change(path.substr(0, comma));
     const std::string target = change(path.substr(comma + 1));
     if (exists(source) && exists(target)) {
-      return source + "," + target + (mark == std::string::npos ? "" : spec.substr(mark));
+      return fmt::format("{},{}{}", source, target,
+                         mark == std::string::npos ? "" : spec.substr(mark));
     }
   }
   return change(spec);

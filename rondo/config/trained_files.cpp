@@ -254,9 +254,9 @@ std::string run_data(const std::optional<RunConfig>& run, const std::string& giv
     return split == "train" ? data.train : split == "valid" ? data.valid : data.test;
   };
   const RunConfig config = run.value_or(RunConfig());
-  const std::string source = task == "image"         ? part(config.images)
-                             : task == "translation" ? part(config.pairs)
-                                                     : part(config.data);
+  std::string source = task == "image"         ? part(config.images)
+                       : task == "translation" ? part(config.pairs)
+                                               : part(config.data);
   if (!source.empty()) return source;
   throw Error(ExitCode::usage, fmt::format("{}: names no {} data", given, split),
               "say which: --data");

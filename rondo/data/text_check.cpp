@@ -175,7 +175,7 @@ PairCheck check_pairs(const ParallelFiles& files) {
     check.identical += !empty && source == target ? 1 : 0;
     const bool unequal = std::max(a, b) > kShortSide && std::max(a, b) > 3 * std::min(a, b);
     check.unequal += !empty && unequal ? 1 : 0;
-    if (seen_before(seen, hash_of(source + "\n" + target))) ++check.duplicates;
+    if (seen_before(seen, hash_of(fmt::format("{}\n{}", source, target)))) ++check.duplicates;
     if (!valid_utf8(source) || !valid_utf8(target)) {
       ++check.not_utf8_lines;
       const std::string& file = valid_utf8(source) ? files.target : files.source;

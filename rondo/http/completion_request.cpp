@@ -183,7 +183,7 @@ CompletionRequest read_chat(const json& body, const CompletionLimits& limits) {
   CompletionRequest r = read_common(in, limits);
   r.chat = true;
   r.prompts = {chat_prompt(in)};
-  r.stop.push_back("\n\nUser:");
+  r.stop.emplace_back("\n\nUser:");
   if (in.boolean("logprobs", false)) r.logprobs = in.integer("top_logprobs", 0, 0, kMaxLogprobs);
   check_choices(r, limits);
   return r;

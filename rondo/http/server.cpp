@@ -28,6 +28,7 @@ using Unix = asio::local::stream_protocol;
 using boost::system::error_code;
 
 constexpr int kThreads = 2;
+constexpr int kSendBufferBytes = 128 << 10;
 constexpr auto kAcceptPause = std::chrono::milliseconds(100);  // when descriptors have run out
 
 }  // namespace
@@ -70,17 +71,19 @@ bool Listen::loopback() const {
 
 Listen parse_listen(const std::string& text) {
   Listen listen;
-  const Error bad(
-      ExitCode::usage,
-      fmt::format("--listen: expected ADDRESS:PORT or unix:PATH, got '{}'", printable(text)),
-      "for example --listen 127.0.0.1:8080, --listen [::1]:8080, --listen unix:/run/rondo.sock");
+  const auto refuse = [&] {
+    throw Error(
+        ExitCode::usage,
+        fmt::format("--listen: expected ADDRESS:PORT or unix:PATH, got '{}'", printable(text)),
+        "for example --listen 127.0.0.1:8080, --listen [::1]:8080, --listen unix:/run/rondo.sock");
+  };
   if (text.rfind("unix:", 0) == 0) {
     listen.unix_path = text.substr(5);
-    if (listen.unix_path.empty() || listen.unix_path.size() > 100) throw bad;
+    if (listen.unix_path.empty() || listen.unix_path.size() > 100) refuse();
     return listen;
   }
   const size_t colon = text.rfind(':');
-  if (colon == std::string::npos || colon == 0) throw bad;
+  if (colon == std::string::npos || colon == 0) refuse();
   listen.address = text.substr(0, colon);
   if (listen.address.front() == '[' && listen.address.back() == ']') {
     listen.address = listen.address.substr(1, listen.address.size() - 2);
@@ -90,7 +93,7 @@ Listen parse_listen(const std::string& text) {
   const auto read = std::from_chars(text.data() + colon + 1, end, listen.port);
   error_code ec;
   asio::ip::make_address(listen.address, ec);
-  if (ec || read.ec != std::errc() || read.ptr != end) throw bad;
+  if (ec || read.ec != std::errc() || read.ptr != end) refuse();
   return listen;
 }
 
@@ -151,6 +154,9 @@ void Server::Parts::accepted(error_code ec, Connection::Socket socket) {
     });
     return;
   }
+  // A client that does not read is noticed when this is full, not after megabytes.
+  error_code no_matter;
+  socket.set_option(asio::socket_base::send_buffer_size(kSendBufferBytes), no_matter);
   std::string from = "unix";
   error_code lost;
   const auto remote = socket.remote_endpoint(lost);

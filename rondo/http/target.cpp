@@ -95,19 +95,19 @@ std::map<std::string, std::string_view> parse_multipart(const std::string& conte
   }
   const std::string mark = "--" + boundary;
   const std::string next_mark = "\r\n" + mark;
-  const ApiError malformed(400, "the multipart body is malformed");
-  if (body.substr(0, mark.size()) != mark) throw malformed;
+  const auto refuse = [] { throw ApiError(400, "the multipart body is malformed"); };
+  if (body.substr(0, mark.size()) != mark) refuse();
   body.remove_prefix(mark.size());
   std::map<std::string, std::string_view> parts;
   while (body.substr(0, 2) != "--") {
-    if (body.substr(0, 2) != "\r\n" || parts.size() >= kMostParts) throw malformed;
+    if (body.substr(0, 2) != "\r\n" || parts.size() >= kMostParts) refuse();
     body.remove_prefix(2);
     const size_t head = body.find("\r\n\r\n");
-    if (head == std::string_view::npos) throw malformed;
+    if (head == std::string_view::npos) refuse();
     const std::string name = part_name(body.substr(0, head));
     body.remove_prefix(head + 4);
     const size_t end = body.find(next_mark);
-    if (end == std::string_view::npos || name.empty()) throw malformed;
+    if (end == std::string_view::npos || name.empty()) refuse();
     parts.emplace(name, body.substr(0, end));
     body.remove_prefix(end + next_mark.size());
   }

@@ -146,7 +146,7 @@ FoundData found_images(const std::string& path, const DataRequest& request) {
   if (splits.valid.empty()) {
     splits.valid = splits.train + "#-10%:/class";
     splits.train += "#:-10%/class";
-    found.notes.push_back("the last 10 % of every class are held out for validation");
+    found.notes.emplace_back("the last 10 % of every class are held out for validation");
   } else {
     note_splits(splits, found);
   }

@@ -197,7 +197,7 @@ TextSize measure_text(const std::string& path) {
 }
 
 FileLook look_at_text(const std::string& path) {
-  const FileLook look = look_at_file(path);
+  FileLook look = look_at_file(path);
   if (look.kind != FileKind::compressed || !is_compressed_name(path)) return look;
   TextReader reader(path);
   std::string front(size_t{1} << 16, '\0');

@@ -69,7 +69,7 @@ std::string draw_band(const Series& series, size_t i, const Scale& x, const Scal
     const auto& [low, high] = series.band[k];
     if (!x.shows(px) || !y.shows(low) || !y.shows(high)) continue;
     there += fmt::format("{:.1f},{:.1f} ", x(px), y(high));
-    back = fmt::format("{:.1f},{:.1f} ", x(px), y(low)) + back;
+    back.insert(0, fmt::format("{:.1f},{:.1f} ", x(px), y(low)));
   }
   return fmt::format("<polygon points=\"{}{}\" fill=\"{}\" fill-opacity=\"0.18\"/>\n", there, back,
                      svg::series_color(i));

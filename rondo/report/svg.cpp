@@ -241,7 +241,7 @@ std::string legend(double x, double top, double width, const std::vector<std::st
 
 std::array<uint8_t, 3> map_rgb(double share, bool diverging) {
   const Rgb c = color_at(share, diverging);
-  const auto byte = [](double v) { return static_cast<uint8_t>(v + 0.5); };
+  const auto byte = [](double v) { return static_cast<uint8_t>(std::lround(v)); };
   return {byte(c[0]), byte(c[1]), byte(c[2])};
 }
 

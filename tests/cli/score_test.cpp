@@ -72,7 +72,7 @@ TEST_F(Score, SignatureFollowsTheOptions) {
                             "--lowercase", "--chrf-word-order", "2"});
   EXPECT_TRUE(contains(text, "BLEU|nrefs:1|case:lc|eff:yes|tok:char|smooth:floor[0.10]|version:"))
       << text;
-  EXPECT_TRUE(contains(text, "chrF2++|nrefs:1|case:lc|eff:yes|nc:6|nw:2|space:no|version:"))
+  EXPECT_TRUE(contains(text, "chrF2++|nrefs:1|case:mixed|eff:yes|nc:6|nw:2|space:no|version:"))
       << text;
 }
 

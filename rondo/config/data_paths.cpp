@@ -74,4 +74,14 @@ void make_paths_absolute(RunConfig& config) {
   change_files(config, absolute_path);
 }
 
+void leave_out_folders(RunConfig& config) {
+  const auto name = [](const std::string& path) { return path.substr(path.rfind('/') + 1); };
+  change_paths(config, name);
+  for (std::string* file :
+       {&config.data.tokenizer, &config.pairs.tokenizer, &config.pairs.source_tokenizer,
+        &config.pairs.target_tokenizer, &config.train.start, &config.distill.teacher}) {
+    *file = name(*file);
+  }
+}
+
 }  // namespace rondo

@@ -16,5 +16,8 @@ void expand_homes(RunConfig& config);
 // Every path of `config` absolute. Where both sides of a parallel text are named, each of them;
 // words that are no paths ("bytes", "bpe:4096") stay.
 void make_paths_absolute(RunConfig& config);
+// Every path of `config` without its folder: what is the same on machines that keep the same data
+// in different places.
+void leave_out_folders(RunConfig& config);
 
 }  // namespace rondo

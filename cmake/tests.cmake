@@ -12,6 +12,7 @@
 #                                                                 for starting a process with torch costs half a second
 #   thread_tests   RONDO_THREAD_TESTS                             torch; in the preset tsan only
 #   memory_tests   tests/{kernels,nn,recurrence,infer,serve}/*_test.cpp torch; in the preset asan only
+#   documents      tests/documents/run                            Python: commands that documents show, with few steps
 #   newcomer       tests/newcomer/run                             Python: from a text file to an exported model, in short
 #   package        tests/package/run                              Python: installs, builds examples/consumer against it
 #   rondo_bench    bench/kernels/*.cpp                            torch, with Google Benchmark; only when asked for
@@ -119,6 +120,8 @@ function(rondo_add_cli_tests)
       set_tests_properties(faults_short PROPERTIES TIMEOUT 600 LABELS slow ENVIRONMENT "${RONDO_TEST_ENVIRONMENT}")
       add_test(NAME group_short COMMAND ${RONDO_PYTHON} ${PROJECT_SOURCE_DIR}/tests/group/run --binary $<TARGET_FILE:rondo>)
       set_tests_properties(group_short PROPERTIES TIMEOUT 1200 LABELS slow)
+      add_test(NAME documents COMMAND ${RONDO_PYTHON} ${PROJECT_SOURCE_DIR}/tests/documents/run --build ${PROJECT_BINARY_DIR})
+      set_tests_properties(documents PROPERTIES TIMEOUT 900 LABELS slow ENVIRONMENT "${RONDO_TEST_ENVIRONMENT}")
       add_test(NAME newcomer COMMAND ${RONDO_PYTHON} ${PROJECT_SOURCE_DIR}/tests/newcomer/run --build ${PROJECT_BINARY_DIR} --steps 8)
       set_tests_properties(newcomer PROPERTIES TIMEOUT 900 LABELS slow ENVIRONMENT "${RONDO_TEST_ENVIRONMENT}")
       add_test(NAME serve_short COMMAND ${RONDO_PYTHON} ${PROJECT_SOURCE_DIR}/tests/serve/run --binary $<TARGET_FILE:rondo>)

@@ -1,4 +1,4 @@
-// Memory at full speed.
+// Memory bandwidth.
 #include "bench/bandwidth.h"
 
 #include <algorithm>
@@ -17,7 +17,7 @@ namespace {
 
 constexpr int64_t kBandwidthPiece = 1 << 13;  // words: 64 KiB
 
-// Four sums, so that adding never waits for the addition before.
+// Independent sums, so that no addition waits for the previous one.
 RONDO_CLONES
 uint64_t sum_words(const uint64_t* words, int64_t count) {
   constexpr int64_t kLanes = 32;

@@ -13,7 +13,7 @@
 namespace rondo {
 namespace {
 
-// Amount per second from seconds for that amount.
+// Converts seconds per `amount` into amount per second.
 Spread rate_of(double amount, const Spread& seconds) {
   return {amount / seconds.median, amount / seconds.high, amount / seconds.low};
 }
@@ -72,7 +72,7 @@ void Race::peer(const std::string& name, double units, const std::string& unit,
   if (!started->ready()) return note(started->trouble() + ": no ratios to " + name);
   const int64_t found = started->metadata().value("parameters", int64_t{0});
   if (parameters > 0 && found != parameters) {
-    return note(fmt::format("{} is another network: {} parameters instead of {}", name,
+    return note(fmt::format("{} is a different network: {} parameters instead of {}", name,
                             with_commas(found), with_commas(parameters)));
   }
   peers_.push_back(started);

@@ -1,6 +1,6 @@
 // What `rondo bench` measures. A case is a name and a function that returns a result; most are
-// races: contestants that take turns (rondo/study/measure.h), limits of the machine as canaries,
-// and claims about them, each the ratio of two rates.
+// races: contestants that take turns (bench/measure.h), machine limits as canaries, and claims,
+// each the ratio of two rates.
 #pragma once
 
 #include <memory>
@@ -16,7 +16,7 @@ struct BenchOptions {
   PeerOptions peer;
 };
 
-// What a contestant reached.
+// A contestant's result.
 struct BenchLine {
   std::string name;
   std::string unit;  // "tokens"
@@ -25,11 +25,11 @@ struct BenchLine {
   bool peer = false;
 };
 
-// A claim and what became of it.
+// A claim and its outcome.
 struct BenchClaim {
-  std::string what;  // "train bf16 / PyTorch fp32, times as fast"
+  std::string what;  // "bf16: speed over PyTorch fp32"
   Spread value;
-  double bound = 0;  // 0: none, reported only
+  double bound = 0;  // 0: none, only reported
   bool at_least = true;
   bool conclusive = true;
 
@@ -43,24 +43,24 @@ struct BenchResult {
   std::vector<BenchLine> canaries;  // limits, in their own units
   double canary_moved = 0;
   bool conclusive = true;
-  std::string verdict;             // of the measurement
+  std::string verdict;             // on the measurement
   std::vector<std::string> notes;  // "python3-torch is not installed: no ratios"
 };
 
 struct BenchCase {
   std::string name;
   std::string about;
-  bool quick = false;  // part of the usual selection
+  bool quick = false;  // part of the default selection
   std::function<BenchResult(const BenchOptions&)> run;
-  bool by_name = false;  // takes long: only when it is named, not with --all
+  bool by_name = false;  // slow: runs only when named, not with --all
 };
 
-// Every case, in the order of the report.
+// All cases, in report order.
 const std::vector<BenchCase>& bench_cases();
-// Those called so. Error{usage} with the names there are.
+// The cases with these names. Throws Error{usage} listing the valid names.
 std::vector<BenchCase> find_bench_cases(const std::vector<std::string>& names);
 
-// Filled by the files of the tasks.
+// Implemented in cases/, one file per topic.
 void add_language_cases(std::vector<BenchCase>& cases);
 void add_recurrence_cases(std::vector<BenchCase>& cases);
 void add_step_time_cases(std::vector<BenchCase>& cases);
@@ -68,7 +68,7 @@ void add_translation_cases(std::vector<BenchCase>& cases);
 void add_image_cases(std::vector<BenchCase>& cases);
 void add_memory_cases(std::vector<BenchCase>& cases);
 
-// In a process of its own: the most memory it took to do `what`, in bytes.
+// Peak memory of doing `what`, in bytes; run it in its own process.
 int64_t bench_memory_of(const std::string& what);
 
 // One race.
@@ -76,24 +76,25 @@ class Race {
  public:
   Race(std::string name, const BenchOptions& options);
 
-  // Work of ours; one execution does `units` of `unit`.
+  // Our own work; one execution does `units` of `unit`.
   void ours(const std::string& name, double units, const std::string& unit,
             std::function<void()> work);
   // The same for work that times itself.
   void ours(const std::string& name, double units, const std::string& unit, Timed run);
-  // A peer doing the same. `parameters`: how many its network must have, or it is another network
-  // and is left out; 0 = any. Without peers nothing happens, and claims about it are left out.
+  // A peer doing the same. `parameters`: the number its network must have, or it is skipped as a
+  // different network; 0 = any. Without peers this does nothing, and claims about the peer are
+  // skipped.
   void peer(const std::string& name, double units, const std::string& unit,
             const std::string& script, const std::vector<std::string>& arguments,
             int64_t parameters = 0);
-  // A limit beside it. fp32 products and copying are always there.
+  // Adds a machine limit. fp32 matmul and copy are always included.
   void limit(const Limit& limit);
 
-  // `name` does `work` (of the limit's unit) in one execution: the share of the limit it reaches.
+  // `name` does `work` (in the limit's unit) per execution: the fraction of the limit it reaches.
   void share(const std::string& name, double work, const std::string& limit, double bound);
   // Units per second of one over those of the other.
   void faster(const std::string& name, const std::string& than, double bound);
-  // Seconds per unit of one over those of the other; 0 = report only.
+  // Seconds per unit of one over those of the other; bound 0 = report only.
   void cost(const std::string& name, const std::string& over, double bound);
 
   BenchResult run();

@@ -1,4 +1,4 @@
-// The machine's limits.
+// Machine limits.
 #include "bench/limits.h"
 
 #include <fmt/format.h>
@@ -23,9 +23,9 @@ namespace {
 constexpr int64_t kCopiedBytes = int64_t{64} << 20;
 constexpr size_t kHugePage = size_t{2} << 20;
 
-volatile uint64_t read_sink = 0;  // what was read must go somewhere, or nothing is read
+volatile uint64_t read_sink = 0;  // keeps reads from being optimized away
 
-// Memory on huge pages where the system has them: what we measure is memory, not its page tables.
+// Memory on huge pages where available: to measure memory, not page tables.
 std::shared_ptr<uint64_t> limit_memory(int64_t bytes) {
   const size_t size = (static_cast<size_t>(bytes) + kHugePage - 1) / kHugePage * kHugePage;
   auto* memory = static_cast<uint64_t*>(std::aligned_alloc(kHugePage, size));
@@ -33,7 +33,7 @@ std::shared_ptr<uint64_t> limit_memory(int64_t bytes) {
 #ifdef MADV_HUGEPAGE
   madvise(memory, size, MADV_HUGEPAGE);
 #endif
-  // 1.0 in bf16, and in fp32 a number near it: products stay finite.
+  // 1.0 in bf16, and close to 1.0 in fp32: products stay finite.
   std::fill_n(reinterpret_cast<uint32_t*>(memory), size / sizeof(uint32_t), 0x3f803f80U);
   return {memory, [](uint64_t* p) { std::free(p); }};
 }
@@ -83,7 +83,7 @@ Limit fastest_product(bool bf16) {
   return best;
 }
 
-// Bytes of a cache as the system tells them ("2048K"); 0 = unknown.
+// Cache size as reported by the system ("2048K"); 0 = unknown.
 int64_t cache_bytes(int level) {
   for (int index = 0; index < 8; ++index) {
     const std::string folder = fmt::format("/sys/devices/system/cpu/cpu0/cache/index{}/", index);
@@ -144,8 +144,9 @@ std::vector<MemoryLevel> memory_levels() {
   const int64_t third = cache_bytes(3);
   std::vector<MemoryLevel> levels;
   if (second > 0) levels.push_back({"L2", cores * second / 2});
+  // More than all L2 caches hold, even where that is more than half of L3 or 32 MiB.
   if (third > 0)
-    levels.push_back({"L3", std::clamp(third / 2, cores * second * 2, int64_t{32} << 20)});
+    levels.push_back({"L3", std::max(cores * second * 2, std::min(third / 2, int64_t{32} << 20))});
   const int64_t most = available_bytes() / 4;
   const int64_t beyond = std::max(int64_t{256} << 20, 4 * third);
   if (most > 2 * third) levels.push_back({"DRAM", std::min(beyond, most)});

@@ -16,7 +16,7 @@ namespace {
 
 constexpr int64_t kMostTimes = 1 << 20;
 
-int64_t processor_threads = 0;  // 0: the wall's clock
+int64_t processor_threads = 0;  // 0: wall clock
 
 double quantile(const std::vector<double>& sorted, double share) {
   const double place = share * static_cast<double>(sorted.size() - 1);
@@ -25,9 +25,9 @@ double quantile(const std::vector<double>& sorted, double share) {
   return sorted[below] + (place - static_cast<double>(below)) * (sorted[above] - sorted[below]);
 }
 
-// How often the work must be done for a sample of `wanted` seconds. Also warms it up.
+// Number of executions for a sample of `wanted` seconds. Also warms up.
 int64_t times_for(const Timed& run, double wanted) {
-  double took = run(1);  // the first time pays for memory and code
+  double took = run(1);  // the first run pays for memory and code
   int64_t times = 1;
   for (took = run(1); took < wanted; took = run(times)) {
     if (std::isnan(took) || times >= kMostTimes) break;
@@ -45,7 +45,7 @@ std::vector<Samples> prepare(const std::vector<Contestant>& list, double wanted)
   return samples;
 }
 
-// Rounds in which every canary lies between its entry of `lowest` and that much more.
+// Rounds in which every canary is between its entry of `lowest` and `tolerance` above it.
 std::vector<size_t> rounds_above(const std::vector<Samples>& canaries,
                                  const std::vector<double>& lowest, double tolerance) {
   std::vector<size_t> rounds;
@@ -167,7 +167,7 @@ const Samples& Measurement::of(const std::string& name) const {
       if (s.name == name) return s;
     }
   }
-  throw Error(ExitCode::failure, "nothing called '" + name + "' was measured");
+  throw Error(ExitCode::failure, "no contestant or canary named '" + name + "' was measured");
 }
 
 Spread Measurement::seconds(const std::string& name) const {
@@ -188,10 +188,10 @@ Spread Measurement::ratio(const std::string& numerator, const std::string& denom
 std::string Measurement::verdict() const {
   const size_t all = canaries.empty() ? quiet.size() : canaries.front().seconds.size();
   if (!conclusive) {
-    return fmt::format("inconclusive: the canary moved by {:.0f} % over {} rounds",
+    return fmt::format("inconclusive: canary varied by {:.0f} % over {} rounds",
                        100.0 * canary_moved, all);
   }
-  return fmt::format("{} quiet rounds of {}, the canary moved by {:.0f} %", quiet.size(), all,
+  return fmt::format("{} quiet rounds of {}, canary varied by {:.0f} %", quiet.size(), all,
                      100.0 * canary_moved);
 }
 

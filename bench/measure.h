@@ -1,6 +1,6 @@
-// Timing on a machine that is not quiet: contestants take turns in rounds, beside canaries whose
-// work never changes. Rounds in which a canary was slower than usual are dropped, more are run in
-// their place, and where too few quiet ones come together nothing is concluded. No torch here.
+// Timing on a noisy machine: contestants take turns in rounds, alongside canaries whose work never
+// changes. Rounds in which a canary was slower than usual are dropped and replaced by more; with
+// too few quiet rounds, the measurement is inconclusive. No torch dependency.
 #pragma once
 
 #include <cstdint>
@@ -10,17 +10,17 @@
 
 namespace rondo {
 
-// Does its work `times` over and says how many seconds that took. Not a number: it cannot any more.
+// Does its work `times` times and returns the seconds that took; NaN if it no longer can.
 using Timed = std::function<double(int64_t times)>;
 
-// `work`, timed by the clock in use.
+// Wraps `work`, timed by the current clock.
 Timed timed(std::function<void()> work);
 
-// From now on time is not that of the wall but what the processor spent on all threads of this
-// process, divided by their number: what work would take if no thread ever had to wait. For
-// machines that are never quiet; it does not see threads that wait for each other.
+// From now on, measures the CPU time of all threads of this process divided by their number instead
+// of wall time: the time the work would take if no thread ever had to wait. For machines that are
+// never quiet; it does not see threads waiting for each other.
 void use_processor_time(int64_t threads);
-// Seconds of the clock in use.
+// Seconds on the current clock.
 double clock_seconds();
 
 struct Contestant {
@@ -29,16 +29,16 @@ struct Contestant {
 };
 
 struct MeasureOptions {
-  int64_t rounds = 5;              // quiet rounds wanted
-  int64_t patience = 3;            // give up after this many times `rounds`
-  double sample_seconds = 0.05;    // work is repeated until a sample takes so long
+  int64_t rounds = 5;              // quiet rounds required
+  int64_t patience = 3;            // stop after this many times `rounds`
+  double sample_seconds = 0.05;    // minimum duration of a sample; work is repeated to reach it
   double canary_seconds = 0.02;    // the same for a canary
-  double canary_tolerance = 0.10;  // how far canaries of quiet rounds may lie apart
-  // Is told after each round how many there were, and how many of them were quiet.
+  double canary_tolerance = 0.10;  // maximum spread of the canaries of quiet rounds
+  // Called after each round with the number of rounds, and how many of them were quiet.
   std::function<void(int64_t rounds, int64_t quiet)> after_round = {};
 };
 
-// Middle and quartiles, interpolated.
+// Median and quartiles, interpolated.
 struct Spread {
   double median = 0;
   double low = 0;
@@ -46,33 +46,33 @@ struct Spread {
 };
 Spread spread_of(std::vector<double> values);
 
-// Seconds of one execution, by round.
+// Seconds per execution, by round.
 struct Samples {
   std::string name;
-  int64_t times = 1;  // executions in each sample
+  int64_t times = 1;  // executions per sample
   std::vector<double> seconds;
 };
 
 struct Measurement {
   std::vector<Samples> contestants;
-  std::vector<Samples> canaries;  // mean of the round
-  std::vector<size_t> quiet;      // rounds that count: all of them when nothing can be concluded
+  std::vector<Samples> canaries;  // mean over the round
+  std::vector<size_t> quiet;      // rounds that count: all of them if inconclusive
   bool conclusive = false;
   double canary_moved = 0;  // largest over smallest canary of the rounds that count, minus 1
 
-  // Of contestants and canaries by name.
+  // Looks up contestants and canaries by name.
   const Samples& of(const std::string& name) const;
   Spread seconds(const std::string& name) const;
-  // The ratios of the rounds that count: one round's noise is in both.
+  // Ratios within each counted round: noise in a round affects both.
   Spread ratio(const std::string& numerator, const std::string& denominator) const;
-  std::string verdict() const;  // "5 rounds", or why nothing is concluded
+  std::string verdict() const;  // "5 quiet rounds of 7, …", or why it is inconclusive
 };
 
-// Every round starts with another contestant; canaries run before each turn.
+// Each round starts with a different contestant; canaries run before each turn.
 Measurement measure(const std::vector<Contestant>& contestants,
                     const std::vector<Contestant>& canaries, const MeasureOptions& options);
 
-// The largest set of rounds in which no canary's values lie further apart than `tolerance`.
+// The largest set of rounds in which each canary's values stay within `tolerance`.
 std::vector<size_t> quiet_rounds(const std::vector<Samples>& canaries, double tolerance);
 
 }  // namespace rondo

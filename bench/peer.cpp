@@ -1,4 +1,4 @@
-// Starting peers and talking to them.
+// Starts peers and communicates with them.
 #include "bench/peer.h"
 
 #include <fcntl.h>
@@ -28,7 +28,8 @@ namespace {
 constexpr double kStartSeconds = 300;   // importing torch and building a network
 constexpr double kAnswerSeconds = 600;  // the longest sample
 
-// Ours, so that both wait for their threads alike and find the same kernels of OpenBLAS.
+// Passes on our environment, so that both wait for threads and choose OpenBLAS kernels the same
+// way.
 std::vector<std::string> peer_environment(int64_t threads) {
   std::vector<std::string> all;
   for (char** entry = environ; *entry != nullptr; ++entry) {
@@ -56,7 +57,7 @@ Peer::Peer(const PeerOptions& options, const std::string& script,
                                     "--threads", std::to_string(options.threads)};
   words.insert(words.end(), arguments.begin(), arguments.end());
   if (options.processor_time) words.insert(words.end(), {"--clock", "processor"});
-  if (node) words.insert(words.end(), {"--python", options.python});  // which it starts itself
+  if (node) words.insert(words.end(), {"--python", options.python});  // for lm.py
   start(words);
   if (channel_ >= 0) greet();
 }
@@ -67,13 +68,13 @@ void Peer::greet() {
   if (line.rfind("ready ", 0) != 0) return fail(printable(line));
   metadata_ = nlohmann::json::parse(line.substr(6), nullptr, /*allow_exceptions=*/false);
   ready_ = metadata_.is_object();
-  if (!ready_) fail("said something unexpected: " + printable(line));
+  if (!ready_) fail("unexpected output: " + printable(line));
 }
 
 void Peer::start(const std::vector<std::string>& given) {
   int ends[2] = {-1, -1};
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
-    return fail(fmt::format("cannot be started: {}", std::strerror(errno)));
+    return fail(fmt::format("cannot create a socket: {}", std::strerror(errno)));
   }
   std::vector<std::string> words = given;
   std::vector<std::string> environment = peer_environment(std::stoll(given[3]));
@@ -89,11 +90,11 @@ void Peer::start(const std::vector<std::string>& given) {
   channel_ = ends[0];
   if (error == 0) return;
   child_ = -1;
-  fail(fmt::format("{} cannot be started: {}", words[0], std::strerror(error)));
+  fail(fmt::format("cannot start {}: {}", words[0], std::strerror(error)));
 }
 
 Peer::~Peer() {
-  if (channel_ >= 0) close(channel_);  // it reads the end of its input and leaves
+  if (channel_ >= 0) close(channel_);  // end of input makes it exit
   if (child_ < 0) return;
   for (int i = 0; i < 50; ++i) {
     if (waitpid(child_, nullptr, WNOHANG) != 0) return;
@@ -118,11 +119,11 @@ std::string Peer::how_it_ended() {
       if (WIFSIGNALED(status)) {
         return fmt::format("{} was killed: {}", name_, strsignal(WTERMSIG(status)));
       }
-      return fmt::format("{} left with code {}", name_, WEXITSTATUS(status));
+      return fmt::format("{} exited with code {}", name_, WEXITSTATUS(status));
     }
     usleep(20000);
   }
-  return name_ + " does not answer";
+  return name_ + " does not respond";
 }
 
 bool Peer::read_line(std::string& line, double seconds) {
@@ -164,7 +165,7 @@ double Peer::go(int64_t times) {
   char* end = nullptr;
   const double seconds = std::strtod(answer.c_str(), &end);
   const bool number = !answer.empty() && *end == '\0' && seconds > 0;
-  if (!number && ready_) fail("said something unexpected: " + printable(answer));
+  if (!number && ready_) fail("unexpected output: " + printable(answer));
   return number ? seconds : std::numeric_limits<double>::quiet_NaN();
 }
 

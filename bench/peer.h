@@ -1,11 +1,11 @@
-// Another program beside ours in a measurement: a script of bench/peers that builds its network,
-// says "ready", and then does its work whenever it is told to. No torch here.
+// Another program to compare with: a script of bench/peers that builds its network, prints "ready",
+// and then works on request. No torch dependency.
 //
 //   ours                    peer
 //                           ready {"parameters": 6900000, ...}
-//   go 3                    1.2034          seconds of three executions, by its own clock
-//   memory                  512000000       most bytes ever resident
-//   (end of input)          (leaves)
+//   go 3                    1.2034          seconds for three executions, by its own clock
+//   memory                  512000000       peak resident bytes
+//   (end of input)          (exits)
 #pragma once
 
 #include <sys/types.h>
@@ -16,7 +16,7 @@
 
 namespace rondo {
 
-// The system's own interpreter, for which Debian packages torch; else the first on the path.
+// The system's interpreter, for which Debian packages torch; otherwise the first on the path.
 std::string usual_python();
 
 // How peers are started.
@@ -24,12 +24,12 @@ struct PeerOptions {
   std::string python = usual_python();
   std::string folder;  // of the scripts
   int64_t threads = 1;
-  bool processor_time = false;  // they tell processor time over threads, not that of the wall
+  bool processor_time = false;  // report CPU time divided by threads instead of wall time
 };
 
 class Peer {
  public:
-  // Starts `script` and waits until it is ready or has gone.
+  // Starts `script` and waits until it is ready or has exited.
   Peer(const PeerOptions& options, const std::string& script,
        const std::vector<std::string>& arguments);
   ~Peer();
@@ -37,12 +37,12 @@ class Peer {
   Peer& operator=(const Peer&) = delete;
 
   bool ready() const { return ready_; }
-  // Why it is not, or no longer: "python3-torch is not installed".
+  // Why it is not, or no longer, ready: "python3-torch is not installed".
   const std::string& trouble() const { return trouble_; }
-  // What it said about itself.
+  // The JSON object it sent with "ready".
   const nlohmann::json& metadata() const { return metadata_; }
 
-  // Seconds of so many executions; not a number once it has gone.
+  // Seconds for `times` executions; NaN once it has exited.
   double go(int64_t times);
   int64_t peak_bytes();
 
@@ -63,7 +63,7 @@ class Peer {
   bool ready_ = false;
 };
 
-// bench/peers of the installation or the source tree (share_folder()). Empty if there is none.
+// bench/peers of the installation or the source tree (share_folder()). Empty if not found.
 std::string find_peers();
 
 }  // namespace rondo

@@ -13,12 +13,12 @@ void check_bench(const BenchOptions& o) {
   const int ways = int{!o.names.empty()} + int{o.all} + int{o.list} + int{!o.data.empty()};
   if (ways > 1) {
     throw Error(ExitCode::usage,
-                "bench: names of cases, --all, --list and --data exclude each other",
-                "give one of them, or none for the usual selection");
+                "bench: case names, --all, --list and --data are mutually exclusive",
+                "give one of them, or none for the quick selection");
   }
   if (!o.set.empty() && o.data.empty()) {
     throw Error(ExitCode::usage,
-                "bench: --set changes the configuration of --data, which is missing",
+                "bench: --set overrides the configuration of --data, which is missing",
                 "add --data CONFIG");
   }
 }
@@ -29,7 +29,7 @@ void add_bench_verbs(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<BenchOptions>();
   CLI::App* verb =
       add_verb(app,
-               {"bench", "how fast this machine trains and runs networks, and how near its limits",
+               {"bench", "measure training and inference speed against this machine's limits",
                 "rondo bench decode-lm translate --no-peers"},
                options);
   verb->callback([options, &exit_code] {

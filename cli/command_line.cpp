@@ -1,4 +1,4 @@
-// Described options as CLI11 has them.
+// Described options as CLI11 options.
 #include "cli/command_line.h"
 
 #include <fmt/format.h>
@@ -27,7 +27,7 @@ CLI::Validator whole_number(const Constraint& allowed) {
   return CLI::Validator(check, "");
 }
 
-// "~/x" as the shell would have it, which does not look into --option=~/x.
+// Expands "~/x", which the shell does not do in --option=~/x.
 CLI::Validator home_expander() {
   return CLI::Validator(
       [](std::string& text) -> std::string {
@@ -37,7 +37,7 @@ CLI::Validator home_expander() {
       "");
 }
 
-// Error{io} at once where the file could not be written in the end.
+// Throws Error{io} before any work if the file cannot be written.
 CLI::Validator writable_file() {
   return CLI::Validator(
       [](std::string& text) -> std::string {
@@ -81,7 +81,7 @@ struct AddOption {
   CLI::Option* operator()(Whole* value) const {
     CLI::Option* option = verb->add_option(names, *value, help);
     if (spec.allowed.low) option->check(whole_number(spec.allowed));
-    // One below what may be given stands for "not given".
+    // A default below the allowed range means "not given".
     const bool shown = static_cast<double>(*value) >= spec.allowed.low.value_or(0);
     return shown ? option->capture_default_str() : option;
   }
@@ -100,7 +100,7 @@ std::string whole_name(const CLI::App* verb) {
   return prefix.empty() ? verb->get_name() : prefix + " " + verb->get_name();
 }
 
-// What has a default that tells something: no empty text, no number that stands for "not given".
+// The default to show; "" for none, including a number that means "not given".
 std::string default_of(const OptionSpec& spec, const OptionRef& value) {
   if (spec.required) return "";
   return std::visit(

@@ -1,4 +1,4 @@
-// The command line of a verb, from the description of its options (cli/options.h).
+// The command line of a verb, generated from the description of its options (cli/options.h).
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -10,15 +10,14 @@
 
 namespace rondo::cli {
 
-// How a verb presents itself.
 struct VerbSpec {
   const char* name;
   const char* summary;
   const char* example;  // a command line, shown at the end of its help
 };
 
-// Makes CLI11 options that write into the visited values. Values that are there already are the
-// defaults, which the help shows.
+// Creates CLI11 options that write into the visited values. Their current values are the defaults
+// shown in the help.
 class CommandLineVisitor : public OptionVisitor {
  public:
   explicit CommandLineVisitor(CLI::App* verb) : verb_(verb) {}
@@ -28,11 +27,11 @@ class CommandLineVisitor : public OptionVisitor {
   CLI::App* verb_;
 };
 
-// What help pages and completions say about one option.
+// One option, for man pages and completions.
 struct DescribedOption {
-  std::vector<std::string> names;  // "-n", "--tokens"; of an argument by position "run"
+  std::vector<std::string> names;  // "-n", "--tokens"; "run" for a positional argument
   std::string help;
-  std::string default_text;  // "" where there is none worth showing
+  std::string default_text;  // "" if there is none worth showing
   std::vector<std::string> choices;
   bool flag = false;
   bool required = false;
@@ -40,7 +39,7 @@ struct DescribedOption {
   bool list = false;
 };
 
-// A verb as it was described: for help in other forms (man pages, completion of shells).
+// A verb as described, for man pages and shell completion.
 struct DescribedVerb {
   std::string name;  // "data check"
   std::string summary;
@@ -48,7 +47,7 @@ struct DescribedVerb {
   std::vector<DescribedOption> options;
   bool group = false;  // it has verbs of its own
 };
-// All of them, in the order of the program's help; a group stands before its verbs.
+// All verbs, in the order of the program's help; a group comes before its verbs.
 const std::vector<DescribedVerb>& described_verbs();
 
 // A subcommand without options.

@@ -1,4 +1,4 @@
-// Completion scripts for bash, zsh and fish, from the descriptions of the verbs.
+// Completion scripts for bash, zsh and fish, generated from the descriptions of the verbs.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -89,7 +89,7 @@ std::string bash_script() {
          "complete -o default -F _rondo rondo\n";
 }
 
-// For zsh's _describe, in single quotes: "name:what it is".
+// An item for zsh's _describe, in single quotes: "name:description".
 std::string zsh_item(const std::string& name, const std::string& help) {
   std::string text = name + ":" + help;
   for (size_t at = text.find('\''); at != std::string::npos; at = text.find('\'', at + 4)) {
@@ -138,7 +138,7 @@ std::string zsh_script() {
       "  case $verb in\n";
   for (const DescribedVerb& verb : described_verbs()) {
     if (verb.group) continue;
-    std::string items = " " + zsh_item("--help", "explain the verb");
+    std::string items = " " + zsh_item("--help", "show help");
     for (const DescribedOption& option : verb.options) {
       if (!option.positional) items += " " + zsh_item(option.names.back(), option.help);
     }
@@ -156,7 +156,7 @@ std::string fish_text(const std::string& text) {
   return out + "'";
 }
 
-// When a verb is complete on the line.
+// True once the whole verb is on the command line.
 std::string fish_condition(const std::string& verb) {
   std::vector<std::string> parts;
   for (const std::string& word : split(verb, ' ')) {

@@ -1,5 +1,5 @@
-// rondo config: every key of a kind of network and of its training, as the tables that
-// docs/configuration.md shows.
+// rondo config: every key of a kind of network and of its training, as the tables in
+// docs/configuration.md.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -17,7 +17,7 @@ namespace {
 
 using Row = std::array<std::string, 5>;
 
-// The kinds of network that named models are of, in the zoo's order.
+// The kinds of network among the named models, in the zoo's order.
 std::vector<std::string> kinds() {
   std::vector<std::string> found;
   for (const ZooEntry& entry : zoo()) {
@@ -27,7 +27,7 @@ std::vector<std::string> kinds() {
   return found;
 }
 
-// What experiments on a kind of network are for.
+// The task of a kind of network.
 std::string task_of(const std::string& kind) {
   for (const ZooEntry& entry : zoo()) {
     if (entry.config().kind() == kind) return entry.config().task();
@@ -49,7 +49,7 @@ std::vector<Row> rows_of(const ConfigOptions& options) {
   return rows;
 }
 
-// Markdown that also reads well as it is: all columns but the last are padded.
+// Markdown that is also readable as plain text: all columns but the last are padded.
 void print_table(const std::vector<Row>& rows) {
   std::array<size_t, 4> widths = {};
   for (const Row& row : rows) {
@@ -85,7 +85,7 @@ void print_json(const ConfigOptions& options) {
 void run_config(const ConfigOptions& given) {
   const std::vector<std::string> known = kinds();
   ConfigOptions options = given;
-  // A task stands for its first kind of network.
+  // A task selects its first kind of network.
   for (const std::string& kind : known) {
     if (task_of(kind) == given.kind) {
       options.kind = kind;

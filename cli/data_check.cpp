@@ -1,4 +1,4 @@
-// rondo data check: what may be wrong with text, sentence pairs or images, before training on them.
+// rondo data check: finds problems in text, sentence pairs or images before training on them.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -17,7 +17,7 @@ namespace {
 
 constexpr size_t kListedProblems = 20;
 
-// Data are on standard output before an Error says that they are bad.
+// Flushes the report before throwing, so that it precedes the error message.
 [[noreturn]] void refuse_checked(const std::string& what, const std::string& advice) {
   if (std::fflush(stdout) != 0) throw Error(ExitCode::io, "standard output: cannot write");
   throw Error(ExitCode::bad_input, what, advice);
@@ -47,7 +47,7 @@ void print_problems(const std::vector<TextProblem>& problems) {
 
 // ---- images
 
-// How many images each class has.
+// Images per class.
 std::vector<int64_t> class_sizes(const ImageSet& images) {
   std::vector<int64_t> sizes(images.classes().size());
   for (int64_t i = 0; i < images.count(); ++i) ++sizes[static_cast<size_t>(images.label(i))];
@@ -85,8 +85,8 @@ void print_images(const ImageSet& images, const std::vector<BadImage>& broken,
   fmt::print("broken   {}\n", with_commas(static_cast<int64_t>(broken.size())));
   for (const BadImage& bad : broken) fmt::print("{}\n", bad.reason);  // which names the file
   for (const auto& [kind, count] : unsupported) {
-    fmt::print("skipped  {} ({} cannot be read: convert to .jpg or .png)\n", counted(count, "file"),
-               kind);
+    fmt::print("skipped  {} ({} is not supported: convert to .jpg or .png)\n",
+               counted(count, "file"), kind);
   }
 }
 
@@ -97,11 +97,10 @@ void check_image_set(const std::string& spec, const DataCheckOptions& options) {
   options.json ? print_images_json(*images, broken, unsupported)
                : print_images(*images, broken, unsupported);
   if (broken.empty()) return;
-  refuse_checked(
-      fmt::format("{}: {} of {} cannot be read", printable(spec),
-                  with_commas(static_cast<int64_t>(broken.size())),
-                  counted(images->count(), "image")),
-      "replace them, or leave them: training passes them over unless data.strict is set");
+  refuse_checked(fmt::format("{}: {} of {} cannot be read", printable(spec),
+                             with_commas(static_cast<int64_t>(broken.size())),
+                             counted(images->count(), "image")),
+                 "replace them, or keep them: training skips them unless data.strict is set");
 }
 
 // ---- text
@@ -111,7 +110,7 @@ void print_text(const TextCheck& c) {
   fmt::print("text        {}, {}, {}\n", human_bytes(c.bytes), counted(c.lines, "line"),
              counted(c.words, "word"));
   fmt::print("file sizes  {} to {}\n", human_bytes(c.shortest_file), human_bytes(c.longest_file));
-  fmt::print("lines       {} blank, {} the same as an earlier one, the longest {}\n",
+  fmt::print("lines       {} blank, {} duplicates of earlier ones, longest {}\n",
              with_commas(c.blank_lines), with_commas(c.duplicate_lines),
              human_bytes(c.longest_line));
   fmt::print("duplicates  {}\n", counted(c.duplicate_files, "file"));
@@ -125,8 +124,7 @@ void print_text(const TextCheck& c) {
 void check_text_set(const std::string& spec, const DataCheckOptions& options) {
   const TextCheck c = check_text(spec);
   if (c.files == 0) {
-    throw Error(ExitCode::bad_input,
-                fmt::format("{}: there is neither text nor images in it", spec),
+    throw Error(ExitCode::bad_input, fmt::format("{}: contains neither text nor images", spec),
                 "give a file, a folder of texts, or a folder of class folders with images");
   }
   if (options.json) {
@@ -150,7 +148,7 @@ void check_text_set(const std::string& spec, const DataCheckOptions& options) {
   if (c.binary.empty()) return;
   refuse_checked(fmt::format("{}: {} of {} not text", printable(spec), c.binary.size(),
                              counted(c.files, "file is", "files are")),
-                 "move them elsewhere, or name the texts in a .list file");
+                 "move them elsewhere, or list the text files in a .list file");
 }
 
 // ---- pairs
@@ -160,11 +158,11 @@ void print_pairs(const PairCheck& c) {
     return static_cast<double>(bytes) / static_cast<double>(std::max<int64_t>(1, c.pairs));
   };
   fmt::print("pairs       {}\n", with_commas(c.pairs));
-  fmt::print("source      {}, {:.1f} bytes a line, the longest {}\n", human_bytes(c.source_bytes),
+  fmt::print("source      {}, {:.1f} bytes per line, longest {}\n", human_bytes(c.source_bytes),
              mean(c.source_bytes), with_commas(c.longest_source));
-  fmt::print("target      {}, {:.1f} bytes a line, the longest {}\n", human_bytes(c.target_bytes),
+  fmt::print("target      {}, {:.1f} bytes per line, longest {}\n", human_bytes(c.target_bytes),
              mean(c.target_bytes), with_commas(c.longest_target));
-  fmt::print("empty       {} (left out of training)\n", with_commas(c.empty));
+  fmt::print("empty       {} (skipped in training)\n", with_commas(c.empty));
   fmt::print("identical   {} (both sides the same)\n", with_commas(c.identical));
   fmt::print("duplicates  {}\n", with_commas(c.duplicates));
   fmt::print("unequal     {} (one side over three times as long as the other)\n",
@@ -198,7 +196,7 @@ void check_pair_set(const std::string& spec, const std::string& source, const st
                  "convert the files, for example with iconv");
 }
 
-// Whether `spec` names images: a set that does not exist as a path (a split) is one, too.
+// Whether `path` refers to images; so does a path that does not exist (a split of a data set).
 bool names_images(const std::string& path) {
   const FileLook look = look_at_text(path);
   if (look.kind == FileKind::folder) return has_class_folders(path);
@@ -214,7 +212,7 @@ void run_data_check(const DataCheckOptions& options) {
     throw Error(ExitCode::usage,
                 fmt::format("data check: expected one path, or two parallel files, got {}",
                             options.paths.size()),
-                "check them one after the other");
+                "check them one at a time");
   }
   const std::string& spec = options.paths.front();
   if (options.paths.size() == 2) {

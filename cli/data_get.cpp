@@ -29,7 +29,7 @@ void run_data_get(const DataGetOptions& options) {
   const DataSet set = find_data_set(name);
   if (set.package.empty()) {
     throw Error(ExitCode::usage, fmt::format("data set {}: no Debian package holds it", name),
-                fmt::format("Debian has: {}; give others with --data {}=DIR",
+                fmt::format("Debian packages {}; provide others with --data {}=DIR",
                             join(packaged_sets(), ", "), name));
   }
   if (exists(set.folder)) {
@@ -41,7 +41,7 @@ void run_data_get(const DataGetOptions& options) {
     throw Error(
         ExitCode::failure,
         fmt::format("data set {}: this system has no apt-get for package {}", name, set.package),
-        "get the data elsewhere and give them with --data");
+        "get the data elsewhere and pass its location with --data");
   }
   if (geteuid() != 0) {
     throw Error(ExitCode::failure,
@@ -52,7 +52,7 @@ void run_data_get(const DataGetOptions& options) {
   if (std::system(install.c_str()) != 0 || !exists(set.folder)) {
     throw Error(ExitCode::failure,
                 fmt::format("data set {}: apt-get could not install {}", name, set.package),
-                "see above; 'apt-get update' first if the list of packages is old or empty");
+                "see above; run 'apt-get update' first if the package list is old or empty");
   }
   fmt::print("{}\n", set.folder);
 }

@@ -1,4 +1,4 @@
-// rondo data preview: the images of an experiment as its network will see them, on one sheet.
+// rondo data preview: a contact sheet of an experiment's images as its network sees them.
 #include <fmt/format.h>
 
 #include "cli/verbs.h"
@@ -24,7 +24,7 @@ RunConfig image_experiment(const DataPreviewOptions& options) {
       find_experiment({options.config, options.mini, options.folders, options.set}).config;
   if (std::string(config.model.task()) != "image") {
     throw Error(ExitCode::bad_input,
-                fmt::format("{}: expected an experiment on images, got a model of kind {}",
+                fmt::format("{}: expected an image experiment, got a model of kind {}",
                             options.config, config.model.kind()));
   }
   return config;
@@ -35,14 +35,14 @@ std::string split_source(const DataPreviewOptions& options, const ImageDataConfi
                        : options.split == "valid" ? data.valid
                                                   : data.test;
   if (source.empty()) {
-    throw Error(ExitCode::bad_input, fmt::format("data.{}: missing", options.split),
-                fmt::format("say where the images are: --set data.{}=FOLDER of class folders",
-                            options.split));
+    throw Error(
+        ExitCode::bad_input, fmt::format("data.{}: missing", options.split),
+        fmt::format("set the folder of class folders: --set data.{}=FOLDER", options.split));
   }
   return source;
 }
 
-// Before any image is read: the sheet must be one that programs can show.
+// Checked before any image is read: image viewers must be able to open the sheet.
 void check_sheet_size(const DataPreviewOptions& options, int64_t side) {
   const DecodeLimits limits;
   const int64_t rows = options.rows * (options.original ? 2 : 1);
@@ -50,8 +50,8 @@ void check_sheet_size(const DataPreviewOptions& options, int64_t side) {
   const int64_t height = rows * side;
   if (width <= limits.side && height <= limits.side && width * height <= limits.pixels) return;
   throw Error(ExitCode::usage,
-              fmt::format("the sheet would have {} x {} pixels: expected at most {} a side and {} "
-                          "in all",
+              fmt::format("the sheet would have {} x {} pixels: expected at most {} per side and "
+                          "{} in total",
                           width, height, limits.side, si_count(double(limits.pixels))),
               "choose fewer --rows and --columns");
 }
@@ -92,7 +92,7 @@ class PreviewSheet {
   int64_t seen() const { return seen_; }
 
  private:
-  // A row with broken or too few images keeps its length.
+  // Pads a row that has broken or too few images.
   void fill_row(int64_t have) {
     for (int64_t i = have; i < columns_; ++i) pictures_.emplace_back(side_, side_);
   }

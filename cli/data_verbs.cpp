@@ -7,24 +7,24 @@
 namespace rondo::cli {
 void add_data_verbs(CLI::App& app) {
   CLI::App* verb =
-      add_verb(app, {"data", "look at data before training on them; get packaged ones", ""});
+      add_verb(app, {"data", "inspect data before training, install packaged data sets", ""});
   verb->require_subcommand(1);
   auto check = std::make_shared<DataCheckOptions>();
   add_verb(*verb,
-           {"check", "look over text, sentence pairs or images and list what is wrong with them",
+           {"check", "check text, sentence pairs or images and list problems",
             "rondo data check corpus.de corpus.en"},
            check)
       ->callback([check] { run_data_check(*check); });
   auto preview = std::make_shared<DataPreviewOptions>();
   add_verb(
       *verb,
-      {"preview", "a contact sheet of images as the network will see them, augmented and mixed",
+      {"preview", "write a contact sheet of images as the network sees them, augmented and mixed",
        "rondo data preview experiment.toml --set data.train=photos/train -o sheet.png"},
       preview)
       ->callback([preview] { run_data_preview(*preview); });
   auto get = std::make_shared<DataGetOptions>();
-  add_verb(*verb,
-           {"get", "install a data set that Debian packages", "rondo data get fashion-mnist"}, get)
+  add_verb(*verb, {"get", "install a data set packaged by Debian", "rondo data get fashion-mnist"},
+           get)
       ->callback([get] { run_data_get(*get); });
 }
 

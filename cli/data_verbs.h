@@ -1,4 +1,4 @@
-// The verbs for looking at images before training on them: data check, data preview.
+// The verbs for data: data check, data preview, data get.
 #pragma once
 
 #include <CLI/CLI.hpp>

@@ -1,4 +1,4 @@
-// Options of the verbs about models, configurations, data, tables and this machine.
+// Options of the verbs for models, configurations, data, tables and this machine.
 #include "cli/describe_common.h"
 #include "rondo/base/memory_limit.h"
 
@@ -6,16 +6,15 @@ namespace rondo::cli {
 namespace {
 
 constexpr const char* kModelHelp =
-    "a name that 'rondo models' lists, a TOML configuration, a run folder, an exported folder, or "
-    "a "
+    "a name listed by 'rondo models', a TOML configuration, a run folder, an exported folder, or a "
     "model file (.safetensors)";
-constexpr const char* kSetHelp = "change a key of the configuration, for example model.width=256";
+constexpr const char* kSetHelp = "override a configuration key, for example model.width=256";
 
 }  // namespace
 
 void describe_kernels(OptionVisitor& v, std::string& kernels) {
   v.option("--kernels", kernels,
-           "fused: our own; reference: the plain operations they must agree with, slower",
+           "fused: Rondo's own; reference: the plain operations they must agree with, slower",
            one_of({"fused", "reference"}));
 }
 
@@ -25,13 +24,12 @@ void describe(OptionVisitor& v, ComputeOptions& o) {
 }
 
 void describe(OptionVisitor& v, LoadOptions& o) {
-  v.flag("--no-verify", o.verify,
-         "do not compare the checksums of model and state files with their contents", false);
+  v.flag("--no-verify", o.verify, "do not verify the checksums of model and state files", false);
 }
 
 void describe(OptionVisitor& v, ModelsOptions& o) {
   v.option("--task", o.task,
-           "only those for this task (translation, image, lm) or of this kind (encoder-decoder, "
+           "only models for this task (translation, image, lm) or of this kind (encoder-decoder, "
            "vision, pyramid, language-model)",
            one_of({"translation", "image", "lm", "encoder-decoder", "vision", "pyramid",
                    "language-model"}));
@@ -41,16 +39,16 @@ void describe(OptionVisitor& v, ModelsOptions& o) {
 void describe(OptionVisitor& v, InfoOptions& o) {
   v.argument("model", o.model, kModelHelp);
   v.flag("--json", o.json, kJsonHelp);
-  v.flag("--toml", o.toml, "print the whole configuration instead");
+  v.flag("--toml", o.toml, "print the full configuration instead");
   v.option("--image", o.image, "image side in pixels", between(1, 65536));
   v.option("--classes", o.classes, "number of classes", between(1, 1 << 24));
-  v.option("--vocab", o.vocabulary, "size of the vocabularies", between(1, 1 << 24));
-  v.option("--tokens", o.tokens, "length of the sequence that multiply-adds are counted for",
+  v.option("--vocab", o.vocabulary, "vocabulary size", between(1, 1 << 24));
+  v.option("--tokens", o.tokens, "sequence length for which multiply-adds are counted",
            between(1, 1 << 24));
   v.option("--count", o.count,
            "what counts as an operation: macs (multiply-adds); norms (SReT's "
            "rule: 5 more per normalized element); authors (the RingFormer authors' rule: "
-           "also 6 per GELU element, 1 per element added or divided, and forming every "
+           "also 6 per GELU element, 1 per element added or divided, and forming each "
            "signal's matrix)",
            one_of({"macs", "norms", "authors"}));
   v.option("--set", o.set, kSetHelp);
@@ -58,30 +56,33 @@ void describe(OptionVisitor& v, InfoOptions& o) {
 
 void describe(OptionVisitor& v, ForwardOptions& o) {
   v.argument("model", o.model, kModelHelp);
-  v.option("--weights", o.weights, "weights (safetensors); without, drawn from --seed");
+  v.option("--weights", o.weights,
+           "weights (safetensors); default: the model's own, or random ones from --seed");
   v.required("--input", o.input,
-             "safetensors with images | source, target | tokens[, reset]; labels for a loss");
+             "safetensors with images | source, target | tokens[, reset]; add labels for a loss");
   v.output("-o,--output", o.output, "safetensors to write: logits, state.*, probe.*, loss", true);
-  v.option("--state-in", o.state_in, "continue from this state");
-  v.output("--state-out", o.state_out, "write the state afterwards");
-  v.option("--probe", o.probes, "also write activations whose name matches, * and ? allowed");
+  v.option("--state-in", o.state_in, "state file to continue from");
+  v.output("--state-out", o.state_out, "write the final state to this file");
+  v.option("--probe", o.probes,
+           "also write the activations whose names match this pattern (wildcards: * and ?)");
   v.flag("--train", o.train, "training mode: dropout, batch statistics, random permutations");
   v.flag("--gradients", o.gradients,
-         "with labels: write gradient.<parameter> (--train implies it)");
-  v.option("--seed", o.seed, "of drawn weights, dropout and permutations");
+         "with labels: write gradient.<parameter> (implied by --train)");
+  v.option("--seed", o.seed, "seed for random weights, dropout and permutations");
   describe(v, o.load);
   describe(v, o.compute);
   v.option("--set", o.set, kSetHelp);
 }
 
 void describe(OptionVisitor& v, ImportOptions& o) {
-  v.required("--from", o.program, "ringformer, sret, meliad, deit or timm-vit");
-  v.argument("file", o.file, "the other program's weights (safetensors)");
+  v.required("--from", o.program,
+             "program the weights are from: ringformer, sret, meliad, deit or timm-vit");
+  v.argument("file", o.file, "weights to convert (safetensors)");
   v.required("--config", o.config, "the model: a name or a TOML configuration");
   v.output("-o,--output", o.output, "model file to write", true);
   v.flag("--all", o.all, "list every tensor that does not fit, not only the first five");
   v.option("--classes", o.classes,
-           "images: names of the classes to keep with it, one a line (name, or id TAB name)");
+           "images: class names to store in the model file, one per line (name, or id TAB name)");
   v.option("--set", o.set, kSetHelp);
 }
 
@@ -98,20 +99,22 @@ void describe(OptionVisitor& v, ConfigOptions& o) {
 
 void describe(OptionVisitor& v, BenchOptions& o) {
   v.argument("names", o.names, "cases to measure (see --list); default: a quick selection", false);
-  v.flag("--all", o.all, "measure every case but step-time, which takes long");
+  v.flag("--all", o.all, "measure every case except step-time, which is slow");
   v.flag("--list", o.list, "list the cases");
   v.option("--data", o.data,
-           "instead: does the data of this training configuration keep up with its model?");
-  v.flag("--mini", o.mini, "with --data: the small size of the recipe");
-  v.option("--set", o.set, "with --data: change a key, for example data.train=FOLDER");
-  v.option("--cache", o.cache, "with --data: folder for tokenized text; default: the user's");
-  v.option("--rounds", o.rounds, "quiet rounds wanted; medians are over these", between(5, 1000));
+           "instead, measure whether data loading keeps up with the model of this training "
+           "configuration");
+  v.flag("--mini", o.mini, "with --data: use the recipe's mini size");
+  v.option("--set", o.set, "with --data: override a key, for example data.train=FOLDER");
+  v.option("--cache", o.cache, "with --data: cache folder for tokenized text; default: the user's");
+  v.option("--rounds", o.rounds, "undisturbed rounds to measure; medians are taken over them",
+           between(5, 1000));
   describe(v, o.compute);
-  v.option("--peers", o.peers, "folder of the peers; default: bench/peers of the sources");
-  v.option("--python", o.python, "Python that runs them; default: the system's");
+  v.option("--peers", o.peers, "folder of the peer scripts; default: bench/peers of the sources");
+  v.option("--python", o.python, "Python interpreter for the peers; default: the system's");
   v.flag("--no-peers", o.no_peers, "do not compare with PyTorch");
   v.flag("--processor-time", o.processor_time,
-         "for a machine that is never quiet: count the time that processors worked for us");
+         "measure CPU time instead of wall time, for machines that are never idle");
   v.flag("--json", o.json, kJsonHelp);
   v.hidden("--memory-of", o.memory_of);
 }
@@ -119,60 +122,59 @@ void describe(OptionVisitor& v, BenchOptions& o) {
 void describe(OptionVisitor& v, DataCheckOptions& o) {
   v.argument("paths", o.paths,
              "text (a file, a folder, a .list), two parallel files or a .tsv, or images (a folder "
-             "of class folders, a .tar of one, CIFAR binaries, IDX files); may go on with a split "
-             "(cifar10/train) and end in a part (#:-1000)");
+             "of class folders, a .tar of one, CIFAR binaries, IDX files); optionally followed by "
+             "a split (cifar10/train) and a part (#:-1000)");
   v.option("--threads", o.threads, "CPU threads; 0 = one per core", between(0, kMaxThreads));
   v.flag("--json", o.json, kJsonHelp);
 }
 
 void describe(OptionVisitor& v, DataPreviewOptions& o) {
   v.argument("config", o.config, "a recipe, a row of a table, or a TOML file");
-  v.flag("--mini", o.mini, "the small size of the recipe");
+  v.flag("--mini", o.mini, "use the recipe's mini size");
   v.option("--data", o.folders, kNamedDataHelp);
   v.output("-o,--output", o.output, "PNG file to write", true);
-  v.option("--set", o.set, "change a key, for example data.train=FOLDER");
-  v.option("--rows", o.rows, "rows of images; each is mixed as a batch of its own",
-           between(1, 1000));
-  v.option("--columns", o.columns, "images of a row", between(1, 1000));
-  v.option("--split", o.split, "valid, test: as they are prepared for evaluation",
+  v.option("--set", o.set, "override a key, for example data.train=FOLDER");
+  v.option("--rows", o.rows, "rows of images; each row is mixed as one batch", between(1, 1000));
+  v.option("--columns", o.columns, "images per row", between(1, 1000));
+  v.option("--split", o.split, "split to show; valid and test are prepared as for evaluation",
            one_of({"train", "valid", "test"}));
-  v.flag("--original", o.original, "above each row the same images as they are stored");
+  v.flag("--original", o.original, "show the stored images above each row");
 }
 
 void describe(OptionVisitor& v, DataGetOptions& o) {
-  v.argument("name", o.name, "as recipes/data.toml names it, for example fashion-mnist");
+  v.argument("name", o.name, "a name from recipes/data.toml, for example fashion-mnist");
 }
 
 void describe(OptionVisitor& v, TableRunVerb& verb) {
   TableRunOptions& o = verb.run;
-  v.argument("table", o.table, "a name that 'rondo table list' lists, or a TOML file");
+  v.argument("table", o.table, "a name listed by 'rondo table list', or a TOML file");
   v.option("-o,--output", o.output, "folder for the runs (default: runs/<table>)");
-  v.flag("--mini", o.mini, "the small size, for a few CPU cores");
-  v.option("--data", o.data, "where a data set is: NAME=DIR");
-  v.option("--seeds", o.seeds, "runs of each row, with seeds 1, 2, …", between(1, 1000));
-  v.option("--jobs", o.jobs, "runs at a time, each with a share of the cores", between(1, 256));
-  v.list("--rows", o.rows, "only these rows, and those they build on");
+  v.flag("--mini", o.mini, "use the mini size, for a few CPU cores");
+  v.option("--data", o.data, "location of a data set: NAME=DIR");
+  v.option("--seeds", o.seeds, "runs per row, with seeds 1, 2, …", between(1, 1000));
+  v.option("--jobs", o.jobs, "runs in parallel, each with a share of the cores", between(1, 256));
+  v.list("--rows", o.rows, "only these rows and the rows they build on");
   v.list("--columns", o.columns, "only these columns");
-  v.option("--set", o.set, "change a key of every row, for example train.steps=500");
+  v.option("--set", o.set, "override a key in every row, for example train.steps=500");
   v.option("--cache", o.cache, kCacheHelp);
-  v.flag("--dry-run", verb.dry_run, "say time and memory of every row; trains nothing");
+  v.flag("--dry-run", verb.dry_run, "estimate time and memory of every row without training");
 }
 
 void describe(OptionVisitor& v, TableShowOptions& o) {
-  v.argument("folders", o.folders, "made by 'rondo table run' or 'rondo table record'");
-  v.flag("--markdown", o.markdown, "print Markdown; of several tables their claims first");
+  v.argument("folders", o.folders, "folders from 'rondo table run' or 'rondo table record'");
+  v.flag("--markdown", o.markdown, "print Markdown; for several tables, their claims come first");
   v.flag("--json", o.json, kJsonHelp);
   v.flag("--html", o.html, "print a web page with bars and learning curves");
   v.output("-o,--output", o.output, "file to write instead of standard output");
 }
 
 void describe(OptionVisitor& v, TableRecordOptions& o) {
-  v.argument("folder", o.folder, "made by 'rondo table run'");
-  v.required("-o,--output", o.output, "folder for the record; an earlier record is added to");
+  v.argument("folder", o.folder, "folder from 'rondo table run'");
+  v.required("-o,--output", o.output, "folder for the record; an existing record is extended");
 }
 
 void describe(OptionVisitor& v, HelpOptions& o) {
-  v.argument("verb", o.verb, "a verb, for example train, or data check", false);
+  v.argument("verb", o.verb, "a verb, for example train or data check", false);
 }
 
 void describe(OptionVisitor& v, CompletionOptions& o) {
@@ -180,7 +182,7 @@ void describe(OptionVisitor& v, CompletionOptions& o) {
 }
 
 void describe(OptionVisitor& v, ManOptions& o) {
-  v.argument("folder", o.folder, "where to write rondo.1, rondo-train.1 and so on");
+  v.argument("folder", o.folder, "folder for rondo.1, rondo-train.1 and so on");
 }
 
 void describe(OptionVisitor& v, RecipesOptions& o) { v.flag("--json", o.json, kJsonHelp); }

@@ -1,4 +1,4 @@
-// Finding and loading the engine beside the program.
+// Finds and loads the engine next to the program.
 #include "cli/engine_loader.h"
 
 #include <dlfcn.h>
@@ -24,7 +24,7 @@ namespace {
 
 constexpr const char* kEngineFile = "librondo_engine.so";
 
-// The newest OpenBLAS kernels that this processor can run; null: leave it to OpenBLAS.
+// The newest OpenBLAS kernels that this CPU can run; null: leave it to OpenBLAS.
 const char* openblas_core() {
   const kernels::Cpu& cpu = kernels::cpu();
   if (cpu.avx512_bf16) return "COOPERLAKE";
@@ -32,22 +32,22 @@ const char* openblas_core() {
   return cpu.avx2 && cpu.fma ? "HASWELL" : nullptr;
 }
 
-// Must be set before libgomp and libtorch are loaded; what the user has set stays.
+// Must run before libgomp and libtorch are loaded; variables set by the user are kept.
 void prepare_environment() {
-  // Threads that wait for each other look so many times (about a quarter of a millisecond) before
-  // they sleep. Sleeping at once made a training step with both cores to itself 1.3 to 1.9 times as
-  // long; looking four times as often made one on a busy machine several times as long (measured).
+  // Threads that wait for each other spin this many times (about a quarter of a millisecond) before
+  // they sleep. Measured: without spinning, a training step with both cores to itself took 1.3 to
+  // 1.9 times as long; with four times the count, one on a busy machine took several times as long.
   if (std::getenv("OMP_WAIT_POLICY") == nullptr) setenv("GOMP_SPINCOUNT", "5000", /*overwrite=*/0);
-  // OpenBLAS falls back to SSE3 on processors younger than itself: five times slower.
+  // OpenBLAS falls back to SSE3 on CPUs newer than itself: five times slower.
   if (const char* core = openblas_core(); core != nullptr) {
     setenv("OPENBLAS_CORETYPE", core, /*overwrite=*/0);
   }
-  // ATen stops at AVX2 unless told.
+  // ATen uses at most AVX2 by default.
   if (kernels::cpu().avx512) setenv("ATEN_CPU_CAPABILITY", "avx512", /*overwrite=*/0);
 }
 
-// OpenBLAS maps a buffer per thread as it is loaded and, without the room for it, tries for ever.
-// Under ulimit -v or -d it starts with as many threads as fit; if not even one does, Error.
+// OpenBLAS maps a buffer per thread when it is loaded and, if that fails, retries forever. Under
+// ulimit -v or -d, start it with as many threads as fit. Throws Error if not even one does.
 void keep_within_limits() {
   const char* given = std::getenv("OMP_NUM_THREADS");
   const int64_t asked = given != nullptr ? std::atoll(given) : 0;
@@ -55,7 +55,7 @@ void keep_within_limits() {
   const int64_t fitting = std::max<int64_t>(1, threads_with_room(wanted));
   require_engine_room(fitting);
 #if defined(__GLIBC__)
-  // Not 64 MiB of addresses for each thread that allocates.
+  // Avoids 64 MiB of address space for each thread that allocates.
   if (!named_limits().empty()) mallopt(M_ARENA_MAX, 1);
 #endif
   if (fitting < wanted) {
@@ -63,7 +63,7 @@ void keep_within_limits() {
   }
 }
 
-// Whether the libtorch that stand-ins were made for is still the same file.
+// Whether the stand-ins were made for the libtorch that is installed now.
 bool made_for_this_torch(const std::string& folder) {
   std::ifstream made_for(folder + "/made_for");
   int64_t bytes = 0;
@@ -74,15 +74,15 @@ bool made_for_this_torch(const std::string& folder) {
   return stat(path.c_str(), &now) == 0 && now.st_size == bytes && now.st_mtime == changed;
 }
 
-// Empty libraries in place of those that libtorch names but never calls (tools/stand_ins.py), if
-// this build has some: a name that is there already is not looked for. One that cannot be opened is
-// left to the real library.
+// Loads empty libraries in place of those that libtorch links but never calls (tools/stand_ins.py),
+// if this build has any: the loader does not search for a library name that is already loaded. If
+// one cannot be opened, the real library is used.
 void open_stand_ins() {
   const std::string folder = module_path("stand_ins");
   std::error_code error;
   if (!std::filesystem::exists(folder, error)) return;
   if (!made_for_this_torch(folder)) {
-    log_debug("{}: made for another libtorch, ignored; build again for a fast start", folder);
+    log_debug("{}: made for another libtorch, ignored; rebuild for a fast start", folder);
     return;
   }
   for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
@@ -95,16 +95,16 @@ void* load_engine() {
   prepare_environment();
   open_stand_ins();
   const std::string path = module_path(kEngineFile);
-  // Functions of the libraries behind it are looked up when they are called.
+  // Lazy binding: functions of the libraries behind it are resolved on first call.
   void* engine = dlopen(path.c_str(), RTLD_LAZY | RTLD_GLOBAL);
   if (engine == nullptr) {
     throw Error(ExitCode::failure, std::string("cannot load the engine: ") + dlerror(),
-                "build it with ./demo, and keep librondo_engine.so beside librondo_base.so");
+                "build it with ./demo, and keep librondo_engine.so next to librondo_base.so");
   }
   return engine;
 }
 
-// The functions of cli/engine_interface.h, in an engine of our version.
+// The functions of cli/engine_interface.h, from an engine of the same version.
 struct Engine {
   decltype(&rondo_engine_run) run;
   decltype(&rondo_engine_error) error;
@@ -116,7 +116,7 @@ Function* engine_function(void* engine, const char* name) {
   if (symbol == nullptr) {
     throw Error(ExitCode::failure,
                 fmt::format("{}: has no function {}", module_path(kEngineFile), name),
-                "it is of another version than rondo: build both again");
+                "it has another version than rondo: rebuild both");
   }
   return reinterpret_cast<Function*>(symbol);
 }
@@ -128,8 +128,8 @@ Engine open_engine() {
   const std::string expected = fmt::format("{}, interface {}", kVersion, kEngineInterface);
   if (found != expected) {
     throw Error(ExitCode::failure,
-                fmt::format("{}: expected an engine of version {}, got {}",
-                            module_path(kEngineFile), expected, printable(found)),
+                fmt::format("{}: expected engine version {}, got {}", module_path(kEngineFile),
+                            expected, printable(found)),
                 "build or install rondo and its engine together");
   }
   return {engine_function<decltype(rondo_engine_run)>(engine, "rondo_engine_run"),

@@ -1,4 +1,4 @@
-// Loads librondo_engine.so when a verb needs it: libtorch takes a quarter of a second to be there,
+// Loads librondo_engine.so when a verb needs it: loading libtorch takes a quarter of a second,
 // which help, version and configuration errors should not wait for.
 #pragma once
 
@@ -8,8 +8,8 @@
 
 namespace rondo::cli {
 
-// Runs a verb of the engine with encoded options. Returns the exit code of the command. Error if
-// the verb fails; Error{failure} if the engine cannot be loaded or is of another version.
+// Runs a verb of the engine with encoded options. Returns the exit code of the command. Throws
+// Error if the verb fails, Error{failure} if the engine cannot be loaded or has another version.
 int run_engine_with(const std::string& verb, const std::string& options);
 
 template <class Options>

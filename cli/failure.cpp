@@ -12,8 +12,8 @@
 namespace rondo::cli {
 namespace {
 
-// What escaped from below us. Memory is the user's to mend; anything else is a defect of ours, of
-// which the first line says what and the rest is a trace.
+// An exception that is not an Error. Running out of memory is for the user to fix; anything else is
+// a bug in Rondo, and only the first line of its text is the message; the rest is a trace.
 std::string unexpected_failure(const std::exception& error) {
   const std::string text = error.what();
   const size_t asked = text.find("you tried to allocate");  // libtorch's own allocator

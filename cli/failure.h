@@ -1,5 +1,5 @@
-// Exceptions as the command reports them. In the program and in its engine, since no exception
-// crosses the interface between the two.
+// Exceptions as the command reports them. Used by the program and by its engine, since no exception
+// crosses the interface between them.
 #pragma once
 
 #include <string>
@@ -13,7 +13,7 @@ struct Failure {
   std::string text;
 };
 
-// Of the exception that is being handled: one message, and its exit code.
+// Message and exit code of the exception being handled.
 Failure current_failure();
 
 }  // namespace rondo::cli

@@ -11,7 +11,7 @@
 namespace rondo::cli {
 namespace {
 
-// The help of a verb; of the program if none is named.
+// The help of a verb, or of the program if no verb is given.
 std::string help_of(CLI::App& app, const std::vector<std::string>& words) {
   CLI::App* place = &app;
   std::string above;
@@ -31,7 +31,7 @@ std::string help_of(CLI::App& app, const std::vector<std::string>& words) {
     place = next;
   }
   if (place != &app) return place->help(above);
-  // The program's help names the verb that was parsed unless it is asked for as a whole.
+  // Without a mode, CLI11 prints the help of the parsed verb instead.
   return app.help("", CLI::AppFormatMode::Normal);
 }
 
@@ -39,17 +39,16 @@ std::string help_of(CLI::App& app, const std::vector<std::string>& words) {
 
 void add_help_verbs(CLI::App& app) {
   auto help = std::make_shared<HelpOptions>();
-  add_verb(app, {"help", "explain a verb", "rondo help train"}, help)->callback([help, &app] {
-    fmt::print("{}", help_of(app, help->verb));
-  });
+  add_verb(app, {"help", "show the help of a verb", "rondo help train"}, help)
+      ->callback([help, &app] { fmt::print("{}", help_of(app, help->verb)); });
   auto completion = std::make_shared<CompletionOptions>();
   add_verb(app,
-           {"completion", "print a script that completes verbs and options in a shell",
+           {"completion", "print a shell completion script",
             "rondo completion bash > ~/.local/share/bash-completion/completions/rondo"},
            completion)
       ->callback([completion] { fmt::print("{}", completion_script(completion->shell)); });
   auto man = std::make_shared<ManOptions>();
-  add_verb(app, {"man", "write man pages of all verbs", "rondo man man1"}, man)->callback([man] {
+  add_verb(app, {"man", "write man pages for all verbs", "rondo man man1"}, man)->callback([man] {
     write_man_pages(man->folder);
   });
 }

@@ -1,4 +1,4 @@
-// Help in other forms than --help: rondo help, completion of shells, man pages.
+// Help beyond --help: rondo help, shell completion, man pages.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -6,13 +6,13 @@
 
 namespace rondo::cli {
 
-// Last: they speak of all verbs.
+// Call after all other verbs were added, since these list them.
 void add_help_verbs(CLI::App& app);
 
-// A script for `shell` ("bash", "zsh", "fish"). Error{usage} for another.
+// A completion script for `shell` ("bash", "zsh", "fish"). Error{usage} for any other.
 std::string completion_script(const std::string& shell);
 
-// Writes rondo.1 and one page for each verb into `folder`, which is made.
+// Writes rondo.1 and one page per verb into `folder`, which is created.
 void write_man_pages(const std::string& folder);
 
 }  // namespace rondo::cli

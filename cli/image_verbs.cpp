@@ -11,12 +11,12 @@ namespace rondo::cli {
 void add_image_verbs(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<ClassifyOptions>();
   CLI::App* verb = add_verb(app,
-                            {"classify", "say what is on images, with probabilities",
+                            {"classify", "classify images, with probabilities",
                              "rondo classify runs/sret photo.jpg --top 3"},
                             options);
   verb->callback([options, &exit_code] {
     if (options->paths.empty() && options->list.empty()) {
-      throw Error(ExitCode::usage, "classify: no images are given",
+      throw Error(ExitCode::usage, "classify: no images given",
                   "name files or folders, or a list of them: --list FILE, --list - for stdin");
     }
     check_trained(options->run, "image");

@@ -1,4 +1,4 @@
-// Command lines of the language-model verbs.
+// Command lines of rondo eval, compare, generate, serve, state and tokenizer.
 #include "cli/language_verbs.h"
 
 #include <fmt/format.h>
@@ -13,14 +13,14 @@
 namespace rondo::cli {
 namespace {
 
-// Options of `rondo eval` that not every task knows, and models of which tasks do.
+// An option of `rondo eval` that only some tasks support.
 struct TaskOption {
   const char* name;
   std::vector<std::string> tasks;
   const char* models;
 };
 
-// An option that would be passed over without a word is refused instead.
+// Rejects options that would otherwise be silently ignored.
 void refuse_foreign_options(const CLI::App& verb, const std::string& run, const std::string& task) {
   static const std::vector<TaskOption> kOptions = [] {
     std::vector<TaskOption> all = {
@@ -44,7 +44,7 @@ void refuse_foreign_options(const CLI::App& verb, const std::string& run, const 
     if (option == nullptr || option->count() == 0) continue;
     if (std::find(o.tasks.begin(), o.tasks.end(), task) != o.tasks.end()) continue;
     throw Error(ExitCode::usage, fmt::format("{}: {} is for {}", run, o.name, o.models),
-                "leave it out, or name another model");
+                "omit it, or choose another model");
   }
 }
 
@@ -64,10 +64,11 @@ void add_eval(CLI::App& app, int& exit_code) {
 
 void add_compare(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<CompareOptions>();
-  CLI::App* verb = add_verb(app,
-                            {"compare", "test two models on the same data: is the difference real?",
-                             "rondo compare runs/static runs/dynamic"},
-                            options);
+  CLI::App* verb =
+      add_verb(app,
+               {"compare", "compare two models on the same data, with a significance test",
+                "rondo compare runs/static runs/dynamic"},
+               options);
   verb->callback([options, verb, &exit_code] {
     const std::string task = check_trained(options->eval.run, "");
     check_trained(options->other, task);
@@ -79,7 +80,7 @@ void add_compare(CLI::App& app, int& exit_code) {
 void add_generate(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<GenerateOptions>();
   add_verb(app,
-           {"generate", "write with a language model",
+           {"generate", "generate text with a language model",
             "rondo generate runs/lm --prompt \"Once upon a time\" -n 200 --temperature 0.8"},
            options)
       ->callback([options, &exit_code] {
@@ -98,7 +99,7 @@ std::string run_of(const std::string& given) {
 void add_serve(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<ServeVerb>();
   add_verb(app,
-           {"serve", "serve trained models over HTTP: OpenAI's API, states as resources, a page",
+           {"serve", "serve trained models over HTTP: OpenAI's API, saved states, a web page",
             "rondo serve runs/novel de-en=runs/multi30k --listen 127.0.0.1:8080"},
            options)
       ->callback([options, &exit_code] {
@@ -108,11 +109,12 @@ void add_serve(CLI::App& app, int& exit_code) {
 }
 
 void add_state(CLI::App& app, int& exit_code) {
-  CLI::App* verb = add_verb(app, {"state", "documents once read, kept as small files", ""});
+  CLI::App* verb =
+      add_verb(app, {"state", "process a document once and keep its state in a small file", ""});
   verb->require_subcommand(1);
   auto read = std::make_shared<StateReadOptions>();
   add_verb(*verb,
-           {"read", "read a document and keep the state after it",
+           {"read", "process a document and save the resulting state",
             "rondo state read runs/lm book.txt -o book.state"},
            read)
       ->callback([read, &exit_code] {
@@ -120,22 +122,22 @@ void add_state(CLI::App& app, int& exit_code) {
         exit_code = run_engine("state read", *read);
       });
   auto info = std::make_shared<StateInfoOptions>();
-  add_verb(*verb, {"info", "say what a state file holds", "rondo state info book.state"}, info)
+  add_verb(*verb, {"info", "describe a state file", "rondo state info book.state"}, info)
       ->callback([info, &exit_code] { exit_code = run_engine("state info", *info); });
   auto fork = std::make_shared<StateForkOptions>();
   add_verb(*verb,
-           {"fork", "copy a state, checked, to continue it twice",
+           {"fork", "verify and copy a state file, to continue it twice",
             "rondo state fork book.state -o copy.state"},
            fork)
       ->callback([fork, &exit_code] { exit_code = run_engine("state fork", *fork); });
 }
 
 void add_tokenizer(CLI::App& app) {
-  CLI::App* verb = add_verb(app, {"tokenizer", "SentencePiece vocabularies", ""});
+  CLI::App* verb = add_verb(app, {"tokenizer", "train SentencePiece tokenizers", ""});
   verb->require_subcommand(1);
   auto train = std::make_shared<TokenizerOptions>();
   add_verb(*verb,
-           {"train", "learn a vocabulary from text",
+           {"train", "train a tokenizer on text",
             "rondo tokenizer train books/ --vocab 8192 -o books.model"},
            train)
       ->callback([train] { run_tokenizer_train(*train); });

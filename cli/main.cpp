@@ -1,5 +1,5 @@
-// The command `rondo`: reads the command line, runs one verb, turns errors into one message and the
-// right exit code.
+// The command `rondo`: parses the command line, runs one verb, and reports errors as one message
+// and an exit code.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -36,16 +36,17 @@ namespace {
 
 void add_models(CLI::App& app) {
   auto options = std::make_shared<ModelsOptions>();
-  add_verb(app, {"models", "list every named model", "rondo models --task lm"}, options)
+  add_verb(app, {"models", "list all named models", "rondo models --task lm"}, options)
       ->callback([options] { run_models(*options); });
 }
 
 void add_info(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<InfoOptions>();
-  CLI::App* verb = add_verb(app,
-                            {"info", "count a model's parameters and multiply-adds",
-                             "rondo info ringformer/mt-base --set model.width=256"},
-                            options);
+  CLI::App* verb =
+      add_verb(app,
+               {"info", "count a model's parameters and multiply-adds, or describe a run",
+                "rondo info ringformer/mt-base --set model.width=256"},
+               options);
   verb->callback([options, &exit_code] {
     if (is_described_folder(options->model)) return run_info_run(*options);
     if (options->toml) return run_info_toml(*options);
@@ -70,7 +71,7 @@ void add_import(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<ImportOptions>();
   CLI::App* verb =
       add_verb(app,
-               {"import", "convert the weights of another program",
+               {"import", "convert weights from another program",
                 "rondo import --from sret weights.safetensors --config sret/t -o t.safetensors"},
                options);
   verb->callback([options, &exit_code] {
@@ -82,7 +83,8 @@ void add_import(CLI::App& app, int& exit_code) {
 void add_doctor(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<DoctorOptions>();
   add_verb(app,
-           {"doctor", "what this machine offers, what is slow or missing", "rondo doctor --json"},
+           {"doctor", "check this machine: what it offers, what is slow or missing",
+            "rondo doctor --json"},
            options)
       ->callback([options, &exit_code] { exit_code = run_engine("doctor", *options); });
 }
@@ -90,13 +92,13 @@ void add_doctor(CLI::App& app, int& exit_code) {
 void add_config(CLI::App& app) {
   auto options = std::make_shared<ConfigOptions>();
   add_verb(app,
-           {"config", "list every key of an experiment",
+           {"config", "list all configuration keys of an experiment",
             "rondo config --kind language-model --section train"},
            options)
       ->callback([options] { run_config(*options); });
 }
 
-// What was printed may still wait in a buffer: only now is it known whether it could be written.
+// Output may still be buffered: write errors only show up now.
 void finish_output() {
   if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return;
   throw Error(ExitCode::io, fmt::format("standard output: cannot write: {}", std::strerror(errno)));
@@ -107,12 +109,12 @@ int run(int argc, char** argv) {
   app.set_version_flag("--version", std::string("rondo ") + kVersion);
   app.require_subcommand(1);
   app.footer(
-      "Every verb explains itself: rondo help VERB. Exit codes: 0 ok, 1 failure, 2 usage,\n"
+      "For help on a verb: rondo help VERB. Exit codes: 0 ok, 1 failure, 2 usage,\n"
       "3 bad model, data or configuration, 4 input/output, 5 diverged, 6 already running,\n"
-      "7 another process of a group was lost; 130 (Ctrl-C), 143 (kill), 129 (hang-up): training\n"
-      "was stopped and has saved.");
+      "7 lost another process of the group; 130 (Ctrl-C), 143 (kill), 129 (hang-up): training\n"
+      "was stopped and saved a checkpoint.");
   int verbosity = 0;
-  app.add_flag("-v,--verbose", verbosity, "say more on stderr");
+  app.add_flag("-v,--verbose", verbosity, "log more to stderr");
   app.parse_complete_callback([&verbosity] { init_log(verbosity); });
   int exit_code = 0;
   add_run_verbs(app, exit_code);
@@ -141,8 +143,9 @@ int run(int argc, char** argv) {
   return exit_code;
 }
 
-// Before all else. A file grown beyond its limit is a write error like others, not the end. SIGUSR1
-// asks a trainer to save; until one listens (train/stop_signals.h) it waits, where it would kill.
+// Called first. Exceeding the file size limit is then an ordinary write error and does not kill the
+// process. SIGUSR1 asks a trainer to save; until one handles it (train/stop_signals.h) it stays
+// pending instead of killing the process.
 void settle_signals() {
   std::signal(SIGXFSZ, SIG_IGN);
   sigset_t save = {};
@@ -151,10 +154,10 @@ void settle_signals() {
   pthread_sigmask(SIG_BLOCK, &save, nullptr);
 }
 
-// One message for the exception that is being handled, and its exit code.
+// Prints one message for the exception being handled and returns its exit code.
 int report_exception() {
   const Failure failure = current_failure();
-  // Not by fmt::print, which throws where nobody reads.
+  // Not with fmt::print, which throws if stderr is closed.
   std::fputs(fmt::format("rondo: {}\n", failure.text).c_str(), stderr);
   return static_cast<int>(failure.code);
 }
@@ -167,8 +170,8 @@ int run_and_report(int argc, char** argv) {
   }
 }
 
-// Where nothing can catch, as within a parallel region of a kernel that finds no memory: the same
-// message and exit code. Several threads may get here at once; the first speaks for all.
+// For exceptions that nothing can catch, such as running out of memory in a kernel's parallel
+// region: the same message and exit code. If several threads get here, only the first reports.
 [[noreturn]] void report_uncaught() {
   if (!std::current_exception()) std::abort();
   static std::atomic_flag reported = ATOMIC_FLAG_INIT;
@@ -185,9 +188,9 @@ int main(int argc, char** argv) {
   rondo::report_lost_mappings();
   const int code = rondo::cli::run_and_report(argc, argv);
 #if defined(RONDO_SANITIZED)
-  return code;  // what was not freed is looked for when the program ends in the usual way
+  return code;  // leak detection runs at normal exit
 #else
-  // All that was ours has ended; libtorch would now take a tenth of a second to unregister itself.
+  // Everything of ours has ended; libtorch would now take a tenth of a second to unregister itself.
   std::fflush(nullptr);
   std::_Exit(code);
 #endif

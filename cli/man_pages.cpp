@@ -1,4 +1,4 @@
-// Man pages, from the descriptions of the verbs.
+// Man pages, generated from the descriptions of the verbs.
 #include <fmt/format.h>
 
 #include <filesystem>
@@ -13,8 +13,8 @@
 namespace rondo::cli {
 namespace {
 
-// Text for roff: no line may begin with a dot or quote, hyphens are to be copied as such, and what
-// is not ASCII is named by its number, whatever encoding the reader's roff expects.
+// Escapes text for roff: no line begins with a dot or quote, hyphens can be copied and pasted, and
+// non-ASCII characters are written by code point, whatever encoding the reader's roff expects.
 std::string roff(const std::string& text) {
   std::string out;
   uint32_t code = 0;
@@ -63,8 +63,8 @@ std::string header(const std::string& page, const std::string& summary) {
 std::string exit_codes() {
   return ".SH EXIT STATUS\n"
          "0 ok, 1 failure, 2 usage, 3 bad model, data or configuration, 4 input/output, 5 "
-         "diverged, 6 already running; 130 (Ctrl\\-C), 143 (kill) and 129 (hang\\-up) when "
-         "training was stopped and has saved.\n";
+         "diverged, 6 already running, 7 lost another process of the group; 130 (Ctrl\\-C), 143 "
+         "(kill) and 129 (hang\\-up) when training was stopped and saved a checkpoint.\n";
 }
 
 std::string synopsis(const DescribedVerb& verb) {
@@ -121,7 +121,7 @@ std::string main_page() {
   text +=
       ".SH SYNOPSIS\n.B rondo\n.I verb\n[arguments] [options]\n.SH DESCRIPTION\n"
       "Trains, evaluates and runs transformers that reuse their weights. "
-      "Every verb has a page of its own: \\fBman rondo\\-train\\fR.\n.SH VERBS\n";
+      "Every verb has its own page, for example \\fBman rondo\\-train\\fR.\n.SH VERBS\n";
   for (const DescribedVerb& verb : described_verbs()) {
     if (verb.group) continue;
     text += fmt::format(".TP\n\\fBrondo {}\\fR\n{}\n", roff(verb.name), roff(verb.summary));
@@ -138,7 +138,7 @@ void write_man_pages(const std::string& folder) {
   std::filesystem::create_directories(folder, error);
   if (error) {
     throw Error(ExitCode::io,
-                fmt::format("{}: cannot make the folder: {}", folder, error.message()));
+                fmt::format("{}: cannot create the folder: {}", folder, error.message()));
   }
   write_file(folder + "/rondo.1", main_page());
   for (const DescribedVerb& verb : described_verbs()) {

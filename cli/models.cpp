@@ -1,4 +1,4 @@
-// rondo models: the zoo, one line each.
+// rondo models: the zoo, one line per model.
 #include <fmt/format.h>
 
 #include <algorithm>

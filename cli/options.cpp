@@ -1,4 +1,4 @@
-// Options as text: what the program hands to the engine. Compiled into both.
+// Options as text, passed from the program to the engine. Compiled into both.
 #include "cli/options.h"
 
 #include <fmt/format.h>
@@ -12,15 +12,15 @@ namespace rondo::cli {
 namespace {
 
 [[noreturn]] void refuse_options(const std::string& what) {
-  throw Error(ExitCode::failure, "options of a verb, from the program to its engine: " + what,
-              "librondo_engine.so is of another version than rondo: build both again");
+  throw Error(ExitCode::failure, "options passed from the program to its engine: " + what,
+              "rondo and librondo_engine.so have different versions: rebuild both");
 }
 
 std::string option_text(bool value) { return value ? "true" : "false"; }
 const std::string& option_text(const std::string& value) { return value; }
 template <class Number>
 std::string option_text(Number value) {
-  return fmt::format("{}", value);  // of a double the shortest text that reads back exactly
+  return fmt::format("{}", value);  // for a double, the shortest text that round-trips
 }
 
 void read_option(const std::string& key, const std::string& text, std::string& value) {
@@ -53,7 +53,7 @@ std::string OptionSpec::key() const {
 
 void OptionEncoder::visit(const OptionSpec& spec, OptionRef value) {
   const auto write = [&](const std::string& text) {
-    RONDO_ASSERT(text.find('\0') == std::string::npos);  // no argument of a program holds one
+    RONDO_ASSERT(text.find('\0') == std::string::npos);  // program arguments cannot contain one
     text_.append(spec.key()).append("=").append(text).push_back('\0');
   };
   std::visit(

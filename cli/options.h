@@ -1,15 +1,15 @@
-// Options of a verb, described once. A struct holds the values with their defaults; its describe()
-// names every option with its type, help text and allowed values:
+// The options of a verb, described once. A struct holds the values with their defaults; its
+// describe() names every option with its type, help text and allowed values:
 //
 //   struct GenerateOptions { std::string run; int64_t tokens = 256; bool stream = false; };
 //   void describe(OptionVisitor& v, GenerateOptions& o) {
 //     v.argument("run", o.run, "a run folder, or a model file");
-//     v.option("-n,--tokens", o.tokens, "tokens to write", between(0, 1 << 20));
-//     v.flag("--stream", o.stream, "print each token as it comes");
+//     v.option("-n,--tokens", o.tokens, "tokens to generate", between(0, 1 << 20));
+//     v.flag("--stream", o.stream, "print each token as it is generated");
 //   }
 //
-// From it come the command line with its checks and help (cli/command_line.h), and the text that
-// hands the options over to the engine (encode_options, decode_options).
+// This generates the command line with its checks and help (cli/command_line.h) and the text that
+// passes the options to the engine (encode_options, decode_options).
 #pragma once
 
 #include <cstdint>
@@ -26,19 +26,18 @@ namespace rondo::cli {
 using OptionRef =
     std::variant<int64_t*, uint64_t*, double*, bool*, std::string*, std::vector<std::string>*>;
 
-// All that is said of one option.
 struct OptionSpec {
-  std::string_view names;  // "-n,--tokens"; of an argument by position "run"
+  std::string_view names;  // "-n,--tokens"; "run" for a positional argument
   std::string_view help;
   Constraint allowed;
   bool required = false;
-  bool hidden = false;  // not in the help
-  char separator = 0;   // of a list: several values in one word
-  bool given = true;    // of a flag: the value it sets
-  bool text = false;    // free text: a leading ~ is no home folder
-  bool output = false;  // a file to write: tried before any work
+  bool hidden = false;  // not shown in the help
+  char separator = 0;   // for a list: separates several values in one word
+  bool given = true;    // for a flag: the value it sets
+  bool text = false;    // free text: a leading ~ is not expanded
+  bool output = false;  // a file to write: checked before any work
 
-  // What the option is called where values are handed over: "tokens", "run".
+  // The option's name in encoded text: "tokens", "run".
   std::string key() const;
 };
 
@@ -48,14 +47,14 @@ class OptionVisitor {
   OptionVisitor(const OptionVisitor&) = delete;
   OptionVisitor& operator=(const OptionVisitor&) = delete;
 
-  // By position: one word, or for a list all that follow.
+  // Positional: one word, or for a list all remaining words.
   template <class T>
   void argument(std::string_view name, T& value, std::string_view help, bool required = true) {
     OptionSpec spec = {name, help, {}};
     spec.required = required;
     visit(spec, &value);
   }
-  // A list may be given several times.
+  // A list option may be repeated.
   template <class T>
   void option(std::string_view names, T& value, std::string_view help, Constraint allowed = {}) {
     visit({names, help, std::move(allowed)}, &value);
@@ -65,7 +64,7 @@ class OptionVisitor {
     spec.required = true;
     visit(spec, &value);
   }
-  // A file that the verb writes in the end.
+  // A file that the verb writes at the end.
   void output(std::string_view names, std::string& value, std::string_view help,
               bool required = false) {
     OptionSpec spec = {names, help, {}};
@@ -78,7 +77,7 @@ class OptionVisitor {
     spec.text = true;
     visit(spec, &value);
   }
-  // A list with commas between its values.
+  // A comma-separated list.
   void list(std::string_view names, std::vector<std::string>& values, std::string_view help) {
     OptionSpec spec = {names, help, {}};
     spec.separator = ',';
@@ -89,7 +88,7 @@ class OptionVisitor {
     spec.given = given;
     visit(spec, &value);
   }
-  // For the program's own use.
+  // For internal use.
   void hidden(std::string_view names, std::string& value) {
     OptionSpec spec = {names, "", {}};
     spec.hidden = true;
@@ -101,8 +100,8 @@ class OptionVisitor {
   virtual void visit(const OptionSpec& spec, OptionRef value) = 0;
 };
 
-// Writes "key=value" and a zero byte for every option, of a list for every value. Values may hold
-// any other byte: paths need not be UTF-8, which JSON and TOML would demand.
+// Writes "key=value" and a zero byte for every option, and for every value of a list. Values may
+// hold any other byte: paths need not be UTF-8, which JSON and TOML would require.
 class OptionEncoder : public OptionVisitor {
  public:
   std::string take() { return std::move(text_); }
@@ -112,11 +111,11 @@ class OptionEncoder : public OptionVisitor {
   std::string text_;
 };
 
-// Reads such text. Options that it does not name keep their values.
+// Parses such text. Options not named in it keep their values.
 class OptionDecoder : public OptionVisitor {
  public:
   explicit OptionDecoder(std::string_view text);
-  // Error{failure} if the text names an option that was not described.
+  // Throws Error{failure} if the text names an option that was not described.
   void finish() const;
 
  private:
@@ -136,7 +135,8 @@ std::string encode_options(Options options) {
   return encoder.take();
 }
 
-// Error{failure} for an unknown option or a value of another type: the text is by another version.
+// Throws Error{failure} for an unknown option or a value of the wrong type: the text was written by
+// another version.
 template <class Options>
 Options decode_options(std::string_view text) {
   Options options;

@@ -1,5 +1,6 @@
-// Command lines of the verbs about runs. `rondo train` decides here what it was given (a recipe,
-// data, a run); the engine gets a recipe or a configuration with everything else as --set.
+// Command lines of rondo train, new, runs and export. `rondo train` decides here what it was given
+// (a recipe, data, a run); the engine gets a recipe or a configuration and everything else as
+// --set.
 #include "cli/run_verbs.h"
 
 #include <fmt/format.h>
@@ -26,39 +27,39 @@ namespace {
   throw Error(ExitCode::usage, "train: " + what, advice);
 }
 
-// Options that only make sense for data are not passed over without a word.
+// Rejects options that only apply to data, instead of silently ignoring them.
 void refuse_data_options(const TrainOptions& options, const char* given) {
   if (!options.recipe.empty()) {
-    refuse_train(fmt::format("--recipe is for data, but {} is given", given), "leave it out");
+    refuse_train(fmt::format("--recipe is for data, but {} is given", given), "omit it");
   }
   if (!options.tokenizer.empty()) {
     refuse_train(fmt::format("--tokenizer is for data, but {} is given", given),
-                 "--set data.tokenizer=bpe:4096 changes that of a recipe");
+                 "override a recipe's tokenizer with --set data.tokenizer=bpe:4096");
   }
 }
 
-// A run folder: its own configuration, continued in place.
+// A run folder: resumed in place with its own configuration.
 void continue_run(TrainOptions& options) {
   const std::string run = options.what.front();
   refuse_data_options(options, "a run");
   if (!options.run.empty() && options.run != run) {
-    refuse_train(fmt::format("{} is a run, which continues in its own folder", run),
-                 fmt::format("leave -o out, or start another run from its weights: --set "
+    refuse_train(fmt::format("{} is a run, which resumes in its own folder", run),
+                 fmt::format("omit -o, or start another run from its weights: --set "
                              "train.start={}",
                              run));
   }
-  if (options.mini) refuse_train("--mini cannot be changed on continuing a run", "leave it out");
+  if (options.mini) refuse_train("--mini cannot be changed when resuming a run", "omit it");
   options.run = run;
   options.what = {run + "/config.toml"};
 }
 
-// Whether another process of the same training speaks for this one.
+// Whether another process of the same training job logs for this one.
 bool is_silent(const TrainOptions& options) {
   const char* rank = std::getenv("RANK");
   return starts_workers(options) || (rank != nullptr && std::string(rank) != "0");
 }
 
-// Data: the recipe that fits, with what the data say about it.
+// Data: the matching recipe, with the settings derived from the data.
 void start_from_data(TrainOptions& options) {
   const auto found = find_data({options.what, options.recipe, options.tokenizer});
   if (!found.has_value()) {
@@ -79,10 +80,10 @@ void add_train(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<TrainOptions>();
   add_verb(
       app,
-      {"train", "train a model from data or a recipe, or continue a run", "rondo train novel.txt"},
+      {"train", "train a model from data or a recipe, or resume a run", "rondo train novel.txt"},
       options)
       ->callback([options, &exit_code] {
-        std::signal(SIGPIPE, SIG_IGN);  // a run outlives whoever reads its messages
+        std::signal(SIGPIPE, SIG_IGN);  // a run survives a closed output pipe
         const std::vector<std::string> names = recipe_names();
         const bool is_recipe =
             options->what.size() == 1 &&
@@ -105,7 +106,7 @@ void add_train(CLI::App& app, int& exit_code) {
 void add_export(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<ExportOptions>();
   add_verb(app,
-           {"export", "put a trained model into a folder that needs nothing else",
+           {"export", "export a trained model to a self-contained folder",
             "rondo export runs/novel -o novel-model"},
            options)
       ->callback([options, &exit_code] {
@@ -119,11 +120,11 @@ void add_export(CLI::App& app, int& exit_code) {
 void add_run_verbs(CLI::App& app, int& exit_code) {
   add_train(app, exit_code);
   auto make = std::make_shared<NewOptions>();
-  add_verb(app, {"new", "write a recipe with every key explained, to edit", "rondo new my-model"},
+  add_verb(app, {"new", "write a recipe to edit, with every key explained", "rondo new my-model"},
            make)
       ->callback([make] { run_new(*make); });
   auto runs = std::make_shared<RunsOptions>();
-  add_verb(app, {"runs", "list runs: task, step, score, size, running or not", "rondo runs"}, runs)
+  add_verb(app, {"runs", "list runs: task, step, score, size, status", "rondo runs"}, runs)
       ->callback([runs] { run_runs(*runs); });
   add_export(app, exit_code);
 }

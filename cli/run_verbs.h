@@ -1,4 +1,4 @@
-// Verbs about runs: train, new, runs, export.
+// The verbs for runs: train, new, runs, export.
 #pragma once
 
 #include <CLI/CLI.hpp>

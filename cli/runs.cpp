@@ -1,4 +1,4 @@
-// rondo new, rondo runs, and rondo info of runs and exported models.
+// rondo new, rondo runs, and rondo info for runs and exported models.
 #include <fmt/format.h>
 
 #include <filesystem>
@@ -22,7 +22,7 @@ void print_exported(const InfoOptions& options) {
   const std::string file = options.model + "/config.json";
   if (!exists(file)) {
     throw Error(ExitCode::bad_input, fmt::format("{}: has no config.json", options.model),
-                "exported folders are made by 'rondo export'");
+                "create exported folders with 'rondo export'");
   }
   const auto json = nlohmann::json::parse(read_text_file(file, kMaxExportConfigBytes), nullptr,
                                           /*allow_exceptions=*/false);
@@ -52,10 +52,9 @@ bool is_described_folder(const std::string& path) {
 void run_info_run(const InfoOptions& options) {
   if (options.toml || !options.set.empty()) {
     throw Error(ExitCode::usage,
-                fmt::format("{}: is a folder of a trained model, which --toml and --set do not "
-                            "apply to",
+                fmt::format("{}: --toml and --set do not apply to the folder of a trained model",
                             options.model),
-                fmt::format("its configuration alone: rondo info {}",
+                fmt::format("use its configuration: rondo info {}",
                             is_run_folder(options.model) ? options.model + "/config.toml"
                                                          : exported_model_path(options.model)));
   }
@@ -90,7 +89,7 @@ void run_new(const NewOptions& options) {
   }
   const std::string file = name + ending;
   if (exists(file)) {
-    throw Error(ExitCode::usage, fmt::format("{}: exists already", file), "choose another name");
+    throw Error(ExitCode::usage, fmt::format("{}: already exists", file), "choose another name");
   }
   write_file(file, commented_recipe(name, options.recipe, options.mini));
   fmt::print("{}\n", file);

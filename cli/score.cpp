@@ -1,5 +1,5 @@
-// rondo score: BLEU and chrF of translations against references, how sure they are, and how two
-// systems compare.
+// rondo score: BLEU and chrF of translations, with confidence intervals and a comparison of two
+// systems.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -17,8 +17,7 @@
 namespace rondo::cli {
 namespace {
 
-// A file's lines, as sacreBLEU reads them: ended by \n alone, without the white space at their
-// ends.
+// A file's lines as sacreBLEU reads them: terminated by \n only, without trailing white space.
 struct LineFile {
   std::string name;
   std::string text;
@@ -55,7 +54,7 @@ void LineFile::add_line(std::string_view line) {
   lines.push_back(strip_right(line));
 }
 
-// The references, and the one or two systems that are measured by them.
+// The references, and the one or two systems scored against them.
 struct Translations {
   std::vector<std::unique_ptr<LineFile>> systems;
   std::vector<std::unique_ptr<LineFile>> references;
@@ -73,7 +72,7 @@ Translations read_translations(const ScoreOptions& options) {
                 fmt::format("{} has {} lines, but {} has {}", all.systems[0]->name,
                             with_commas(static_cast<int64_t>(all.count())), files.back()->name,
                             with_commas(static_cast<int64_t>(files.back()->lines.size()))),
-                "line i of every file must belong to the same sentence");
+                "line i of every file must correspond to the same sentence");
   };
   for (const std::string& path : options.references) add(all.references, path);
   if (!options.against.empty()) add(all.systems, options.against);

@@ -26,7 +26,7 @@ CLI::Validator known_metrics() {
 void add_score_verbs(CLI::App& app) {
   auto options = std::make_shared<ScoreOptions>();
   CLI::App* verb = add_verb(app,
-                            {"score", "BLEU and chrF of translations, as sacreBLEU counts them",
+                            {"score", "score translations with BLEU and chrF, as sacreBLEU does",
                              "rondo score output.txt reference.txt --confidence"},
                             options);
   verb->get_option("--metrics")->check(known_metrics());

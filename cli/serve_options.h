@@ -29,6 +29,8 @@ struct ServeVerb {
   int64_t text_bytes = 8 << 20;
   int64_t image_bytes = 16 << 20;
   int64_t image_pixels = 50'000'000;
+  int64_t state_file_bytes = int64_t{1} << 30;
+  int64_t lines = 1024;
   int64_t states = 256;
   int64_t state_bytes = int64_t{1} << 30;
   double state_ttl = 0;

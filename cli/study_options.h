@@ -5,7 +5,7 @@
 
 namespace rondo::cli {
 
-// `study KIND`: what each kind takes is in cli/describe_study.cpp.
+// `study KIND`: cli/describe_study.cpp selects the options of each kind.
 struct StudyOptions {
   std::string kind;
   std::vector<std::string> runs;
@@ -28,7 +28,7 @@ struct StudyOptions {
   double radius = 1.0;              // landscape
   int64_t jobs = 2;                 // landscape: processes
   uint64_t seed = 1;                // landscape
-  std::string part;                 // landscape: of a process it started
+  std::string part;                 // landscape: share of a child process
 };
 
 // `report`

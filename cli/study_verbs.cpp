@@ -1,4 +1,4 @@
-// Command lines of rondo study, one line per kind, and of rondo report.
+// Command lines of rondo study, one per kind, and of rondo report.
 #include "cli/study_verbs.h"
 
 #include <fmt/format.h>
@@ -15,32 +15,32 @@ namespace {
 
 struct StudyKind {
   VerbSpec verb;
-  const char* task;  // that its models must be for; "" = any
+  const char* task;  // required of its models; "" = any
 };
 
 constexpr StudyKind kStudies[] = {
-    {{"cka", "how alike what the levels of two networks compute is",
+    {{"cka", "how similar the representations of two networks are, level by level",
       "rondo study cka runs/vanilla runs/ring -o cka.html"},
      ""},
     {{"attention-distance", "how far attention reaches, by level and head",
       "rondo study attention-distance runs/vit runs/ring -o distance.html"},
      ""},
-    {{"state", "what the recurrent states are worth to each token of a text",
+    {{"state", "the contribution of the recurrent states to each token of a text",
       "rondo study state runs/rec --data book.txt -o state.html"},
      "lm"},
-    {{"coefficients", "how residual coefficients, gates and signals moved in training",
+    {{"coefficients", "how residual coefficients, gates and signals change during training",
       "rondo study coefficients runs/sret -o coefficients.html"},
      ""},
-    {{"signals", "how RingFormer's levels steer the block they share",
+    {{"signals", "how RingFormer's level signals modulate the shared block",
       "rondo study signals runs/ring -o signals.html"},
      ""},
-    {{"activations", "feature maps and attention of images, cross-attention of sentences",
+    {{"activations", "feature maps and attention on images, cross-attention on sentences",
       "rondo study activations runs/sret --input photo.jpg -o maps.html"},
      ""},
-    {{"landscape", "the loss around trained weights; the same command continues",
+    {{"landscape", "the loss around trained weights; rerun the command to resume",
       "rondo study landscape runs/deit runs/sret --points 25 -o landscape.html"},
      ""},
-    {{"cost", "multiply-adds by groups and loops; scores against costs",
+    {{"cost", "multiply-adds by groups and loops; scores versus cost",
       "rondo study cost runs/* -o cost.html"},
      ""},
 };
@@ -64,12 +64,12 @@ void run_report(const RunReportOptions& options) {
 }  // namespace
 
 void add_study_verbs(CLI::App& app, int& exit_code) {
-  CLI::App* study = add_verb(app, {"study", "look inside trained models: pages with pictures", ""});
+  CLI::App* study = add_verb(app, {"study", "analyze trained models: pages with figures", ""});
   study->require_subcommand(1);
   for (const StudyKind& kind : kStudies) add_study(*study, kind, exit_code);
   auto report = std::make_shared<RunReportOptions>();
   add_verb(app,
-           {"report", "curves, scores and configuration differences of runs",
+           {"report", "compare runs: curves, scores and configuration differences",
             "rondo report runs/a runs/b -o report.html"},
            report)
       ->callback([report] { run_report(*report); });

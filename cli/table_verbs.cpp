@@ -30,7 +30,7 @@ void make_absolute(std::vector<std::string>& folders) {
 void add_run(CLI::App& table, int& exit_code) {
   auto verb = std::make_shared<TableRunVerb>();
   add_verb(table,
-           {"run", "train and test the rows of a table; the same command continues",
+           {"run", "train and test the rows of a table; rerun the command to resume",
             "rondo table run ringformer/table4 --mini --seeds 1 -o runs/table4"},
            verb)
       ->callback([verb, &exit_code] {
@@ -92,7 +92,7 @@ void run_table_show(const TableShowOptions& options) {
   for (const std::string& folder : options.folders) tables.push_back(read_table_results(folder));
   if (options.html && tables.size() > 1) {
     throw Error(ExitCode::usage, "--html shows one table, got several folders",
-                "call 'rondo table show FOLDER --html' for each");
+                "run 'rondo table show FOLDER --html' for each");
   }
   std::string text;
   if (options.markdown && tables.size() > 1) text += claims_markdown(tables) + "\n";
@@ -138,27 +138,27 @@ void run_recipes(const RecipesOptions& options) {
 
 void add_table_verbs(CLI::App& app, int& exit_code) {
   CLI::App* table =
-      add_verb(app, {"table", "the papers' tables: train them, and see which claims hold", ""});
+      add_verb(app, {"table", "reproduce the papers' tables and check their claims", ""});
   table->require_subcommand(1);
   auto list = std::make_shared<RecipesOptions>();
-  add_verb(*table, {"list", "every table and trained figure", "rondo table list"}, list)
+  add_verb(*table, {"list", "list every table and trained figure", "rondo table list"}, list)
       ->callback([list] { run_table_list(*list); });
   add_run(*table, exit_code);
   auto show = std::make_shared<TableShowOptions>();
   add_verb(*table,
-           {"show", "scores with intervals, and which claims of the paper hold",
+           {"show", "show scores with intervals, and which claims of the paper hold",
             "rondo table show runs/table4 --html -o table4.html"},
            show)
       ->callback([show] { run_table_show(*show); });
   auto record = std::make_shared<TableRecordOptions>();
   add_verb(*table,
-           {"record", "copy what the runs scored, without weights, to a small folder",
+           {"record", "copy the results of the runs, without weights, to a small folder",
             "rondo table record runs/table4 -o records/table4"},
            record)
       ->callback([record] { run_table_record(*record); });
 
   auto recipes = std::make_shared<RecipesOptions>();
-  add_verb(app, {"recipes", "list the recipes: how the papers train", "rondo recipes"}, recipes)
+  add_verb(app, {"recipes", "list the training recipes", "rondo recipes"}, recipes)
       ->callback([recipes] { run_recipes(*recipes); });
 }
 

@@ -10,7 +10,7 @@ namespace rondo::cli {
 void add_translation_verbs(CLI::App& app, int& exit_code) {
   auto translate = std::make_shared<TranslateOptions>();
   add_verb(app,
-           {"translate", "translate stdin to stdout, line for line",
+           {"translate", "translate stdin to stdout, line by line",
             "rondo translate runs/ringformer --beam 4 < input.txt > output.txt"},
            translate)
       ->callback([translate, &exit_code] {

@@ -1,4 +1,4 @@
-// Complaints about the command line.
+// Error messages for an invalid command line.
 #include "cli/usage.h"
 
 #include <fmt/format.h>
@@ -29,8 +29,7 @@ std::string or_else(std::string guess, std::string otherwise) {
   return guess.empty() ? std::move(otherwise) : std::move(guess);
 }
 
-// Where reading stopped: the innermost verb given, and how it is called ("" for the program
-// itself).
+// Where parsing stopped: the innermost verb given and its full name ("" for the program itself).
 struct Place {
   const CLI::App* app = nullptr;
   std::string name;
@@ -49,7 +48,7 @@ std::string see_help(const Place& place) {
   return fmt::format("see 'rondo{}{} --help'", place.name.empty() ? "" : " ", place.name);
 }
 
-// A word that has no place there.
+// An unexpected word.
 Error unexpected(const Place& place, const std::string& word) {
   const std::string in = place.name.empty() ? "" : place.name + ": ";
   const auto complain = [&](const char* what, std::string advice) {
@@ -76,7 +75,7 @@ Error usage_error(const CLI::App& app, const CLI::ParseError& error) {
   const std::string in = place.name.empty() ? "" : place.name + ": ";
   const std::vector<std::string> verbs = verb_names(*place.app);
   if (!verbs.empty()) {
-    return Error(ExitCode::usage, in + "no verb is given", "the verbs are " + join(verbs, ", "));
+    return Error(ExitCode::usage, in + "no verb given", "the verbs are " + join(verbs, ", "));
   }
   return Error(ExitCode::usage, in + error.what(), see_help(place));
 }

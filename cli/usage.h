@@ -1,4 +1,4 @@
-// What is said when a command line is wrong.
+// Error messages for an invalid command line.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -7,8 +7,8 @@
 
 namespace rondo::cli {
 
-// Error{usage} for a command line that `app` could not read: what is wrong with which verb, and the
-// nearest verb or option where a name is mistyped.
+// Error{usage} for a command line that `app` could not parse: the verb, what is wrong with it, and
+// the closest verb or option if a name is mistyped.
 Error usage_error(const CLI::App& app, const CLI::ParseError& error);
 
 }  // namespace rondo::cli

@@ -1,6 +1,5 @@
-// The verbs of the command: the options that each takes, described in cli/describe_*.cpp. A verb
-// that needs torch is run by librondo_engine.so, which gets its options as text; the program itself
-// stays light.
+// Options of each verb, described in cli/describe_*.cpp. Verbs that need torch run in
+// librondo_engine.so, which receives its options as text, so that the program itself stays light.
 #pragma once
 
 #include <cstdint>
@@ -36,7 +35,7 @@ struct ComputeOptions {
 
 // How a verb reads model and state files.
 struct LoadOptions {
-  bool verify = true;  // compare checksums
+  bool verify = true;  // verify checksums
 };
 
 struct ForwardOptions {
@@ -62,12 +61,12 @@ struct ImportOptions {
   std::vector<std::string> set;
   std::string output;
   std::string classes;
-  bool all = false;  // list every tensor that does not fit
+  bool all = false;  // list every mismatched tensor
 };
 
 struct TrainOptions {
-  // A recipe, a TOML file, a row of a table; data; or a run to continue. For the engine always one
-  // of the first three (cli/train_verb.cpp).
+  // A recipe, a TOML file, a row of a table; data; or a run to resume. The engine always gets one
+  // of the first three (cli/run_verbs.cpp).
   std::vector<std::string> what;
   std::string recipe;     // for data
   std::string tokenizer;  // for data
@@ -78,7 +77,7 @@ struct TrainOptions {
   std::string cache;
   std::string kernels = "fused";
   bool dry_run = false;
-  bool json = false;  // of a dry run
+  bool json = false;  // for a dry run
   bool show_config = false;
   // Several processes (rondo/train/group_place.h).
   int64_t workers = 0;
@@ -139,9 +138,9 @@ struct EvalOptions {
   std::string items;  // file for the result of every test item
 };
 
-// Two models on the same test data.
+// Two models on the same test set.
 struct CompareOptions {
-  EvalOptions eval;  // of the first
+  EvalOptions eval;  // of the first model
   std::string other;
 };
 
@@ -224,7 +223,7 @@ struct GenerateOptions {
 struct StateReadOptions {
   std::string run;
   std::string document;
-  std::string state;  // what came before
+  std::string state;  // to continue from
   std::string output;
   std::string tokenizer;
   LoadOptions load;
@@ -274,13 +273,13 @@ struct DoctorOptions {
 
 struct BenchOptions {
   std::vector<std::string> names;
-  std::vector<std::string> set;  // of `data`
-  std::string data;              // a recipe or row whose data are timed instead
+  std::vector<std::string> set;  // overrides for `data`
+  std::string data;              // a recipe or row whose data loading is timed instead
   bool mini = false;             // at its mini size
   std::string cache;
-  std::string python;     // that runs them; empty = the system's
-  std::string peers;      // folder of the scripts; empty = those that came with Rondo
-  std::string memory_of;  // what a process of the case `memory` is started for
+  std::string python;     // runs the peers; empty = the system's
+  std::string peers;      // folder of the peer scripts; empty = the ones shipped with Rondo
+  std::string memory_of;  // what this child process of the case `memory` measures
   int64_t rounds = 5;
   ComputeOptions compute;
   bool all = false;
@@ -369,10 +368,9 @@ void describe(OptionVisitor& v, ManOptions& o);
 void run_models(const ModelsOptions& options);
 void run_config(const ConfigOptions& options);
 void run_info_toml(const InfoOptions& options);
-// Throws at once what is wrong with a model's name or configuration, before torch is loaded.
+// Throws if a model's name or configuration is invalid, before torch is loaded.
 void check_model(const std::string& model, const std::vector<std::string>& set);
-// The same for a run folder or model file; `task`: what it must be for, "" = anything. Gives its
-// task.
+// The same for a run folder or model file; `task`: the task required, "" = any. Returns its task.
 std::string check_trained(const std::string& run, const std::string& task);
 void run_tokenizer_train(const TokenizerOptions& options);
 void run_score(const ScoreOptions& options);
@@ -381,7 +379,7 @@ void run_data_preview(const DataPreviewOptions& options);
 void run_data_get(const DataGetOptions& options);
 void run_new(const NewOptions& options);
 void run_runs(const RunsOptions& options);
-// `rondo info` of a run folder or an exported one.
+// `rondo info` of a run folder or an exported folder.
 void run_info_run(const InfoOptions& options);
 bool is_described_folder(const std::string& path);
 void run_recipes(const RecipesOptions& options);

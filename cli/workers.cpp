@@ -1,4 +1,4 @@
-// Starting and watching the processes of a group on this machine.
+// Starts and supervises the processes of a group on this machine.
 #include "cli/workers.h"
 
 #include <fmt/format.h>
@@ -19,14 +19,14 @@
 namespace rondo::cli {
 namespace {
 
-constexpr const char* kGroupFile = "RONDO_GROUP_FILE";  // as rondo/train/group_place.h has it
-constexpr double kGraceSeconds = 10;  // beyond the time-out, for those whose group is lost
+constexpr const char* kGroupFile = "RONDO_GROUP_FILE";  // as in rondo/train/group_place.h
+constexpr double kGraceSeconds = 10;  // after the timeout, for processes that lost their group
 
-// Signals received and not passed on yet, one bit each.
+// Signals received but not forwarded yet, one bit each.
 std::atomic<uint64_t> received{0};
 extern "C" void on_worker_signal(int signal) { received |= uint64_t{1} << signal; }
 
-// Handles the signals that are meant for the workers while it lives.
+// Handles the signals to forward to the workers during its lifetime.
 class PassedSignals {
  public:
   PassedSignals() {
@@ -64,7 +64,7 @@ class TemporaryFolder {
   TemporaryFolder() {
     path_ = (std::filesystem::temp_directory_path() / "rondo-group-XXXXXX").string();
     if (mkdtemp(path_.data()) == nullptr) {
-      throw Error(ExitCode::io, fmt::format("{}: cannot make the folder", path_), "set TMPDIR");
+      throw Error(ExitCode::io, fmt::format("{}: cannot create the folder", path_), "set TMPDIR");
     }
   }
   ~TemporaryFolder() {
@@ -87,10 +87,10 @@ std::vector<std::string> own_arguments() {
   return words;
 }
 
-// 129, 130 and 143 say that a run was stopped by a signal and has saved.
+// 129, 130 and 143 mean that a run was stopped by a signal and saved a checkpoint.
 bool is_killed(int code) { return code > 128 && code != 129 && code != 130 && code != 143; }
 
-// Of those that failed: one that knows why before one that lost its group.
+// The first failure, preferring a process that knows the cause over one that lost its group.
 int code_of_all(const std::vector<std::optional<int>>& codes) {
   int result = 0;
   for (size_t rank = 0; rank < codes.size(); ++rank) {
@@ -128,15 +128,15 @@ int watch(std::vector<ChildProcess>& workers, double timeout) {
 bool starts_workers(const TrainOptions& options) {
   if (options.workers < 2 || std::getenv(kGroupFile) != nullptr) return false;
   if (options.dry_run) {
-    throw Error(ExitCode::usage, "train: --dry-run measures one process", "leave out --workers");
+    throw Error(ExitCode::usage, "train: --dry-run measures one process", "omit --workers");
   }
   for (const char* name : {"RANK", "OMPI_COMM_WORLD_RANK"}) {
     if (std::getenv(name) == nullptr) continue;
     throw Error(ExitCode::usage,
-                fmt::format("train: --workers, but a launcher has started this process as one of "
+                fmt::format("train: --workers given, but a launcher started this process as one of "
                             "several ({} is set)",
                             name),
-                "leave out --workers");
+                "omit --workers");
   }
   return true;
 }

@@ -1,17 +1,17 @@
-// rondo train --workers N: one process of this program for each rank, watched over.
+// rondo train --workers N: starts and supervises one process per rank.
 #pragma once
 
 #include "cli/verbs.h"
 
 namespace rondo::cli {
 
-// Whether this process is to start others, rather than being one of them. Error{usage} if a
-// launcher has started it already as one of many.
+// Whether this process starts the workers, rather than being one. Throws Error{usage} if a launcher
+// already started it as one of several.
 bool starts_workers(const TrainOptions& options);
 
-// Starts the same command as many times, each as a rank of a group that meets on this machine.
-// Signals go to the first, which stops all. Returns when all have ended: 0, the code of the one
-// that failed, or 7 if one was killed.
+// Starts the same command once per rank, as a group on this machine. Signals are forwarded to rank
+// 0, which stops all. Returns when all have ended: 0, the exit code of the one that failed, or 7 if
+// one was killed.
 int run_workers(const TrainOptions& options);
 
 }  // namespace rondo::cli

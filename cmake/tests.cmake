@@ -166,9 +166,11 @@ function(rondo_add_memory_tests)
   set_target_properties(memory_tests PROPERTIES EXCLUDE_FROM_ALL ON)
   rondo_torch_target(memory_tests)
   list(JOIN RONDO_MEMORY_TESTS_LEFT_OUT ":" left_out)
-  add_test(NAME memory_tests COMMAND memory_tests --gtest_filter=-${left_out})
-  set_tests_properties(memory_tests PROPERTIES TIMEOUT 1200 ENVIRONMENT
-                       "${RONDO_TEST_ENVIRONMENT};ASAN_OPTIONS=detect_leaks=0")  # libtorch's own start-up allocations
+  foreach(shard RANGE 3)
+    add_test(NAME memory_tests.shard${shard} COMMAND memory_tests --gtest_filter=-${left_out})
+    set_tests_properties(memory_tests.shard${shard} PROPERTIES TIMEOUT 1200 ENVIRONMENT  # no leaks: libtorch's own start-up allocations
+                         "${RONDO_TEST_ENVIRONMENT};ASAN_OPTIONS=detect_leaks=0;GTEST_TOTAL_SHARDS=4;GTEST_SHARD_INDEX=${shard}")
+  endforeach()
 endfunction()
 
 # libtorch and libgomp are not compiled for it: what they do between themselves is not looked at.

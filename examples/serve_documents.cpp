@@ -1,6 +1,6 @@
-// Many documents, few threads, one copy of the weights: 32 documents are written by 4 threads, each
-// with a session that steps 8 of them at once. Every text is the one that would have been written
-// alone, and a further document costs its state, nothing else.
+// Many documents, few threads, one copy of the weights: 4 threads generate 32 documents, each in a
+// session that steps 8 of them together. Every text is identical to one generated alone, and each
+// additional document costs only its state.
 #include <fmt/format.h>
 
 #include <atomic>
@@ -36,7 +36,8 @@ std::vector<int64_t> write_alone(const std::shared_ptr<const rondo::CompiledLang
   return text;
 }
 
-// Documents `first`, `first` + kThreads, ... in one session. Returns the bytes of its rows.
+// Generates documents `first`, `first` + kThreads, ... in one session. Returns the bytes of its
+// rows.
 int64_t write_together(const std::shared_ptr<const rondo::CompiledLanguageModel>& model,
                        size_t first, std::vector<std::vector<int64_t>>& texts) {
   Session session(model);
@@ -88,8 +89,8 @@ int main() {
 
   size_t same = 0;
   for (size_t d = 0; d < kDocuments; ++d) same += texts[d] == write_alone(model, d) ? 1 : 0;
-  fmt::print("{} documents of {} tokens by {} threads: {} as if each had been written alone\n",
+  fmt::print("{} documents of {} tokens by {} threads: {} identical to generating each alone\n",
              kDocuments, kTokens, kThreads, same);
-  fmt::print("weights {} bytes, once; {} bytes for each document\n", model->bytes(),
+  fmt::print("weights {} bytes, once; {} bytes per document\n", model->bytes(),
              bytes.load() / static_cast<int64_t>(kDocuments));
 }

@@ -1,5 +1,6 @@
-// State is a value: a block-recurrent language model reads the same text whole, token by token, and
-// in pieces between which the state goes through a file, as if to another process.
+// State is a value: a block-recurrent language model processes the same text whole, token by token,
+// and in pieces with the state saved to and loaded from a file in between, as if by another
+// process.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,11 +13,12 @@ namespace {
 
 using rondo::State;
 
-// Logits [1, T, V] of `tokens` [1, T] read in pieces of `length`; `between` may change the state.
+// Logits [1, T, V] of `tokens` [1, T], processed in pieces of `length`; `between` may replace the
+// state.
 template <class Between>
 at::Tensor read_in_pieces(rondo::Network& network, const at::Tensor& tokens, int64_t length,
                           const Between& between) {
-  State state;  // empty: a document begins
+  State state;  // empty: a new document
   std::vector<at::Tensor> logits;
   for (const at::Tensor& piece : tokens.split(length, /*dim=*/1)) {
     logits.push_back(network.forward({{"tokens", piece}}, state, rondo::Scope()).at("logits"));
@@ -54,7 +56,7 @@ int main() {
   const at::Tensor whole = read_in_pieces(*network, tokens, 50, same);
   const at::Tensor single = read_in_pieces(*network, tokens, 1, same);
 
-  // A state names the model it belongs to; another model refuses the file.
+  // A state file names the model it belongs to; other models reject it.
   const std::string name = rondo::fingerprint(config, *network);
   const std::string file = std::filesystem::temp_directory_path() / "rondo_example.state";
   const at::Tensor filed = read_in_pieces(*network, tokens, 7, [&](const State& state) {
@@ -64,8 +66,8 @@ int main() {
   std::remove(file.c_str());
 
   fmt::print("50 tokens, window 8, 4 recurrent states; the state takes at most {} bytes\n", bytes);
-  fmt::print("token by token:                 largest difference of a logit {:.1e}\n",
+  fmt::print("token by token:                 largest logit difference {:.1e}\n",
              largest_difference(whole, single));
-  fmt::print("pieces of 7, state in a file:   largest difference of a logit {:.1e}\n",
+  fmt::print("pieces of 7, state in a file:   largest logit difference {:.1e}\n",
              largest_difference(whole, filed));
 }

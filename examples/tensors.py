@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Makes and shows small safetensors files, with nothing but Python itself.
+"""Creates and shows small safetensors files, using only the Python standard library.
 
   tensors.py text TEXT > FILE          the bytes of TEXT as `tokens` [1, N]: input of a byte-level language model
-  tensors.py image SIDE > FILE         a smooth picture as `images` [1, 3, SIDE, SIDE]
-  tensors.py below PREFIX FILE > FILE  the tensors whose name begins with PREFIX, without it
+  tensors.py image SIDE > FILE         a smooth image as `images` [1, 3, SIDE, SIDE]
+  tensors.py below PREFIX FILE > FILE  the tensors whose names start with PREFIX, without the prefix
   tensors.py show FILE                 names, types, shapes and first values
-  tensors.py compare FILE FILE NAME    the largest difference between two tensors of that name
+  tensors.py compare FILE FILE NAME    the largest difference between the two tensors NAME
 
-A file is the length of its header (8 bytes), the header (JSON: type, shape, place of every tensor) and the data.
+A file is the length of its header (8 bytes), the header (JSON: type, shape, offsets of every tensor) and the data.
 """
 
 import json
@@ -73,5 +73,5 @@ def main(arguments):
 
 
 if __name__ == "__main__":
-    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # `show FILE | head` ends quietly
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # exit silently in `show FILE | head`
     main(sys.argv[1:])

@@ -1,5 +1,5 @@
-// Study by observer: attention probabilities of every level, seen during an ordinary forward pass
-// of a RingFormer. The network is not changed, and nothing is kept that nobody asked for.
+// Observing a network: attention probabilities of every level during an ordinary forward pass of a
+// RingFormer. The network is not modified, and only requested activations are kept.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -43,7 +43,7 @@ int main() {
   rondo::State state;
   network->forward({{"images", at::rand({2, 3, 64, 64})}}, state, rondo::Scope(&watch));
 
-  // 64 × 64 pixels in patches of 16 are 16 tokens, and the class token is one more.
+  // 64 × 64 pixels in 16 × 16 patches give 16 tokens, plus the class token.
   fmt::print("uniform attention over 17 tokens would have {:.4f} bits\n", std::log2(17.0));
   for (const auto& [name, bits] : watch.entropy()) fmt::print("{:<36} {:.4f} bits\n", name, bits);
 }

@@ -1,5 +1,5 @@
-// The library without the command, first steps: a named model at a small size, weights drawn from a
-// seed, one forward pass. Four ways of sharing weights over depth differ in a name only.
+// First steps with the library: a small version of a named model, random weights from a seed, one
+// forward pass. Four ways of sharing weights over depth differ only in the name.
 #include <fmt/format.h>
 
 #include "rondo/model/cost.h"
@@ -7,7 +7,7 @@
 
 namespace {
 
-// What `rondo info NAME --set ...` and `rondo forward NAME --set ...` would start from.
+// The configuration of `rondo info NAME --set ...` and `rondo forward NAME --set ...`.
 rondo::ModelConfig small(const std::string& name) {
   return rondo::resolve_model(name, {"model.image=64", "model.classes=10", "model.width=64",
                                      "model.hidden=128", "model.heads=4"})
@@ -29,7 +29,7 @@ int main() {
     rondo::nn::initialize(*network, /*seed=*/1);
     network->eval();
 
-    rondo::State state;  // images carry nothing from call to call; language models do
+    rondo::State state;  // carried between calls of language models; unused for images
     const rondo::NamedTensors outputs = network->forward(inputs, state, rondo::Scope());
     const at::Tensor& logits = outputs.at("logits");
 

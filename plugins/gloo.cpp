@@ -1,5 +1,5 @@
-// The Gloo plugin: the only code that sees libgloo. See rondo/train/group_library.h for why it is
-// apart.
+// The Gloo plugin: the only code that uses libgloo. rondo/train/group_library.h explains why it is
+// separate.
 #include <gloo/allgatherv.h>
 #include <gloo/allreduce.h>
 #include <gloo/barrier.h>
@@ -18,10 +18,10 @@
 namespace rondo {
 namespace {
 
-// Gloo counts bytes of one transfer in places as int: larger ones go in pieces.
+// Gloo counts the bytes of one transfer as int in places: larger ones are split.
 constexpr int64_t kMostBytes = int64_t{1} << 28;
 
-// While it lives, threads that are started take no signals: those are for the trainer's own.
+// While an instance exists, new threads block all signals, which are for the trainer's own threads.
 class NoSignals {
  public:
   NoSignals() {
@@ -37,7 +37,7 @@ class NoSignals {
   sigset_t before_;
 };
 
-// Where Gloo leaves the addresses of its connections: each rank writes one entry under its number.
+// Where Gloo stores its connection addresses: each rank writes one entry under its number.
 class Addresses : public gloo::rendezvous::Store {
  public:
   explicit Addresses(const CollectivesOptions& options) : options_(options) {}
@@ -45,8 +45,8 @@ class Addresses : public gloo::rendezvous::Store {
     all_ = options_.exchange(std::string(data.begin(), data.end()));
   }
   std::vector<char> get(const std::string& key) override {
-    const size_t number = key.find_first_of("0123456789");  // whatever its versions put before it
-    if (number == std::string::npos) throw std::runtime_error("unknown key of Gloo: " + key);
+    const size_t number = key.find_first_of("0123456789");  // versions use different prefixes
+    if (number == std::string::npos) throw std::runtime_error("unknown Gloo key: " + key);
     const std::string& text = all_.at(static_cast<size_t>(std::stoll(key.substr(number))));
     return {text.begin(), text.end()};
   }
@@ -64,7 +64,7 @@ float widened(uint16_t x) {
   return value;
 }
 
-// To the nearest, ties to even; what is not a number stays none.
+// Rounds to nearest, ties to even; NaN stays NaN.
 uint16_t narrowed(float value) {
   uint32_t bits = 0;
   std::memcpy(&bits, &value, sizeof(bits));
@@ -144,10 +144,10 @@ class GlooCollectives : public Collectives {
   }
 
  private:
-  static constexpr uint64_t kOwnSlot = 0x7f00000000000000;  // no prefix of Gloo's own operations
+  static constexpr uint64_t kOwnSlot = 0x7f00000000000000;  // not a prefix of Gloo's own operations
 
   static void finished(bool whole) {
-    if (!whole) throw std::runtime_error("the transfer was broken off");
+    if (!whole) throw std::runtime_error("the transfer was interrupted");
   }
 
   template <class Transfer>

@@ -1,5 +1,5 @@
-// The SentencePiece plugin: the only code that sees libsentencepiece. See
-// rondo/data/piece_library.h for why it is apart.
+// The SentencePiece plugin: the only code that uses libsentencepiece. rondo/data/piece_library.h
+// explains why it is separate.
 #include <sentencepiece_processor.h>
 #include <sentencepiece_trainer.h>
 
@@ -39,7 +39,7 @@ std::unique_ptr<PieceModel> load_model(const std::string& serialized, std::strin
   return model;
 }
 
-// Our stream under SentencePiece's names.
+// Adapts our stream to SentencePiece's interface.
 class Sentences : public sentencepiece::SentenceIterator {
  public:
   explicit Sentences(SentenceStream& stream) : stream_(stream) {}

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Configures and builds one preset, quietly; shows the end of the output when something fails.
+# Configures and builds one preset quietly; on failure shows the end of the output.
 #
 #   tools/build.sh PRESET [TARGET...]           for example: tools/build.sh release rondo rondo_engine
 #   tools/build.sh --configure-only PRESET
@@ -14,7 +14,7 @@ if [[ ${1:-} == --configure-only ]]; then
 fi
 case ${1:-} in
   -h | --help) print_header "$0" && exit 0 ;;
-  '') fail "which preset? (see tools/build.sh --help)" ;;
+  '') fail "no preset given (see tools/build.sh --help)" ;;
 esac
 
 preset=$1
@@ -22,13 +22,13 @@ shift
 log=build/$preset.log
 mkdir -p build
 
-# show_failure WHAT: the compiler's or cmake's words, not hundreds of progress lines.
+# show_failure WHAT: prints the messages of the compiler or cmake without the progress lines.
 show_failure() {
   { grep -vE '^\[[0-9]+/[0-9]+\] (Building|Linking)|^-- ' "$log" || true; } | tail -n 60 >&2
-  fail "$1 of preset '$preset' failed; the whole output is in $log"
+  fail "$1 of preset '$preset' failed; the full output is in $log"
 }
 
-# progress: on a terminal one line that moves; elsewhere nothing.
+# progress: on a terminal, one line updated in place; otherwise nothing.
 progress() {
   if [[ ! -t 1 ]]; then
     cat >/dev/null

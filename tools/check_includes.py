@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""Checks rules of our sources that compilers do not.
+"""Checks source rules that compilers do not.
 
-  - Includes go one way: a file of rondo/X may include rondo/Y only if Y is X or stands before X in rondo/folders.txt.
-    Files of rondo/ spell their own includes from the root ("rondo/..."), so no path hides from this rule.
-  - The torch-free parts (the folders of rondo/ that rondo/folders.txt gives to another library than torch, the tests of
-    those of base, cli/*, tests/{cli,faults,fuzz}) reach no torch header, not even through other headers of ours.
+  - Includes go one way: a file in rondo/X may include rondo/Y only if Y is X or comes before X in rondo/folders.txt.
+    Files in rondo/ spell their own includes from the root ("rondo/..."), so that no path evades this rule.
+  - The torch-free parts (the folders of rondo/ that rondo/folders.txt assigns to another library than torch, the tests of
+    those of base, cli/*, tests/{cli,faults,fuzz}) include no torch header, not even through other headers of ours.
   - Each file opens with a comment that says what it is for.
   - Files have at most 400 lines, function bodies at most 60.
 
-Usage: tools/check_includes.py [ROOT]      one line for each violation, "file:line: message"; exit code 1 if any
-       tools/check_includes.py --self-test proves on a made-up tree that each rule is enforced
+Usage: tools/check_includes.py [ROOT]      one line per violation, "file:line: message"; exit code 1 if any
+       tools/check_includes.py --self-test checks on a synthetic tree that each rule is enforced
 """
 
 import pathlib
@@ -20,7 +20,7 @@ import tempfile
 
 
 def read_folders():
-    """The folders of rondo/ in include order, each with the library it is part of."""
+    """The folders of rondo/ in include order, each with the library it belongs to."""
     path = pathlib.Path(__file__).resolve().parent.parent / "rondo" / "folders.txt"
     lines = [line.split() for line in path.read_text(encoding="utf-8").splitlines() if line and not line.startswith("#")]
     return {name: library for name, library in lines}
@@ -76,7 +76,7 @@ def check_opening_comment(source):
 
 def check_file_size(source):
     if len(source.lines) > MAX_FILE_LINES:
-        yield MAX_FILE_LINES + 1, f"the file has {len(source.lines)} lines; at most {MAX_FILE_LINES}"
+        yield MAX_FILE_LINES + 1, f"the file has {len(source.lines)} lines; expected at most {MAX_FILE_LINES}"
 
 
 def check_direction(source):
@@ -85,15 +85,15 @@ def check_direction(source):
         return
     folder = parts[1]
     if folder not in FOLDERS:
-        yield 1, f"rondo/{folder} has no place in the include order (rondo/folders.txt)"
+        yield 1, f"rondo/{folder} is not in the include order (rondo/folders.txt)"
         return
     for number, kind, path in source.includes:
         target = path.split("/")
         if target[0] == "rondo" and len(target) > 2:
             if target[1] not in FOLDERS:
-                yield number, f"includes {path}, but rondo/{target[1]} has no place in the include order"
+                yield number, f"includes {path}, but rondo/{target[1]} is not in the include order"
             elif FOLDERS.index(target[1]) > FOLDERS.index(folder):
-                yield number, f"rondo/{folder} must not include rondo/{target[1]}, which stands after it ({path})"
+                yield number, f"rondo/{folder} must not include rondo/{target[1]}, which comes after it ({path})"
         elif target[0] in ROOTS and target[0] != "rondo":
             yield number, f"the library must not include {path}"
         elif kind == '"':
@@ -101,7 +101,7 @@ def check_direction(source):
 
 
 def torch_chain(path, sources, seen):
-    """The includes that lead from path to a torch header, or None."""
+    """The chain of includes from path to a torch header, or None."""
     seen.add(path)
     for _, _, included in sources[path].includes:
         if TORCH_HEADER.match(included):
@@ -126,23 +126,23 @@ def check_torch_free(source, sources):
 
 
 def blank(match):
-    """Keeps the line breaks of a match, so that line numbers stay."""
+    """Keeps the line breaks of a match, so that line numbers do not change."""
     return re.sub(r"[^\n]", " ", match.group(0))
 
 
 def strip_code(text):
-    """The text without comments, strings, character literals and preprocessor lines, with equal line numbers."""
+    """The text without comments, strings, character literals and preprocessor lines, with the same line numbers."""
     text = re.sub(
         r'R"([^\s()\\]{0,16})\(.*?\)\1"'  # raw strings
         r'|"(?:\\.|[^"\\\n])*"'
-        r"|(?<![0-9A-Za-z_])'(?:\\.|[^'\\\n])+'"  # not the separators of 1'000
+        r"|(?<![0-9A-Za-z_])'(?:\\.|[^'\\\n])+'"  # not digit separators as in 1'000
         r"|//[^\n]*|/\*.*?\*/",
         blank, text, flags=re.S)
     return re.sub(r"^[ \t]*#(?:[^\n]*\\\n)*[^\n]*", blank, text, flags=re.M)
 
 
 def opens_function(head):
-    """Whether the text before a brace, outside any function, is that of a function and not of a scope or a value."""
+    """Whether the text before a brace, outside any function, starts a function rather than a scope or a value."""
     head = re.sub(r"\boperator\s*[^\s\w(]+", "operator_", head)
     while True:
         shorter = re.sub(r"<[^<>]*>", "", re.sub(r"\([^()]*\)", "()", head.replace("(())", "()")))
@@ -172,14 +172,14 @@ def check_function_sizes(source):
             if start_depth is not None and depth <= start_depth:
                 if line - start_line > MAX_FUNCTION_LINES:
                     length = line - start_line
-                    yield start_line, f"the function body has {length} lines; at most {MAX_FUNCTION_LINES}"
+                    yield start_line, f"the function body has {length} lines; expected at most {MAX_FUNCTION_LINES}"
                 start_depth = None
         elif char == ";":
             head_start = index + 1
 
 
 def check_tree(root):
-    """All violations below root, as sorted lines."""
+    """All violations under root as sorted lines, and the number of files."""
     sources = read_sources(root)
     found = []
     for source in sources.values():
@@ -190,14 +190,14 @@ def check_tree(root):
 
 
 LONG_BODY = "  x();\n" * 61
-SELF_TEST = {  # path: (text, the message expected, or None for a file that must pass)
+SELF_TEST = {  # path: (text, expected message, or None for a file that must pass)
     "rondo/base/ok.h": ("// Fine.\n#pragma once\n#include <string>\n", None),
     "rondo/base/up.cpp": ('// Up.\n#include "rondo/nn/good.h"\n', "rondo/base must not include rondo/nn"),
     "rondo/nn/good.h": ('// Fine.\n#include <torch/torch.h>\n#include "rondo/base/ok.h"\n', None),
     "rondo/nn/up.h": ('// Up.\n#include "rondo/model/plain.h"\n', "rondo/nn must not include rondo/model"),
     "rondo/nn/relative.h": ('// Hidden.\n#include "../model/plain.h"\n', "from the root"),
     "rondo/nn/cli.h": ('// Down.\n#include "cli/main.h"\n', "the library must not include cli/main.h"),
-    "rondo/other/lost.h": ("// Lost.\n", "no place in the include order"),
+    "rondo/other/lost.h": ("// Lost.\n", "not in the include order"),
     "rondo/model/plain.h": ("// Fine.\n", None),
     "rondo/model/host.h": ('// Fine.\n#include "rondo/nn/good.h"\n', None),
     "rondo/base/data.h": ('// Up.\n#include "rondo/data/ok.h"\n', "rondo/base must not include rondo/data"),
@@ -242,12 +242,12 @@ def self_test():
     for path, (_, expected) in SELF_TEST.items():
         found = [line for line in lines if line.startswith(path + ":")]
         if expected is None and found:
-            wrong.append(f"{path} must pass, but: {found}")
+            wrong.append(f"{path}: expected no violation, got {found}")
         elif expected is not None and not any(expected in line for line in found):
-            wrong.append(f"{path} must give '{expected}', but gives {found}")
+            wrong.append(f"{path}: expected '{expected}', got {found}")
     for line in wrong:
         print("self-test: " + line)
-    print(f"  self-test: {len(SELF_TEST) - len(wrong)} of {len(SELF_TEST)} cases right")
+    print(f"  self-test: {len(SELF_TEST) - len(wrong)} of {len(SELF_TEST)} cases passed")
     return 1 if wrong else 0
 
 

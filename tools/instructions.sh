@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # Counts the instructions of small kernels with valgrind and compares them with tests/instructions/counts.txt: unlike
-# times they are the same on a busy machine. Exit code 1 if one takes over 5 % more.
+# times, counts do not depend on the machine's load. Exit code 1 if a kernel takes over 5 % more.
 #
 #   tools/instructions.sh            compare (needs build/release/kernel_instructions)
-#   tools/instructions.sh --update   write the numbers found into counts.txt, after a change that is worth them
+#   tools/instructions.sh --update   write the measured counts to counts.txt, after a change that justifies them
 #
-# valgrind plays a CPU with AVX2, whatever the real one has beyond; without AVX2, or with another g++ than the one
-# that the numbers are from, there is nothing to compare.
+# valgrind emulates a CPU with AVX2, whatever else the real one supports. Without AVX2, or with another g++ than the one
+# the counts were made with, nothing is compared.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 source tools/common.sh
@@ -15,7 +15,7 @@ counts=tests/instructions/counts.txt
 program=build/release/kernel_instructions
 compiler=$(g++ -dumpversion)
 
-# count KERNEL: instructions of one call.
+# count KERNEL: instructions per call.
 count() {
   local log
   log=$(OMP_NUM_THREADS=1 valgrind --tool=callgrind --toggle-collect=counted_call --callgrind-out-file=/dev/null \
@@ -32,7 +32,7 @@ case ${1:-} in
 esac
 
 command -v valgrind >/dev/null || fail "valgrind is missing (tools/packages.txt)"
-[[ -x $program ]] || fail "$program is missing: tools/build.sh release"
+[[ -x $program ]] || fail "$program is missing: run tools/build.sh release"
 if ! grep -qw avx2 /proc/cpuinfo; then
   say "this CPU has no AVX2: not compared"
   exit 0
@@ -50,7 +50,7 @@ if ((update)); then
 fi
 
 if [[ $(sed -n 's/^g++ //p' "$counts") != "$compiler" ]]; then
-  say "the counts are those of $(grep '^g++' "$counts"), this is g++ $compiler: not compared"
+  say "the counts were made with $(grep '^g++' "$counts"), this is g++ $compiler: not compared"
   exit 0
 fi
 status=0
@@ -61,10 +61,10 @@ for kernel in $("$program"); do
   change=$(awk -v a="$before" -v b="$now" 'BEGIN { printf "%+.1f", 100 * (b / a - 1) }')
   say "  $kernel: $now instructions ($change %)"
   if ((now * 100 > before * 105)); then
-    say "  more than 5 % more than before ($before): what made it slower? (worth it: tools/instructions.sh --update)"
+    say "  over 5 % more than before ($before); if the change justifies it: tools/instructions.sh --update"
     status=1
   elif ((now * 100 < before * 95)); then
-    say "  much fewer than before ($before): keep it so with tools/instructions.sh --update"
+    say "  over 5 % fewer than before ($before): record it with tools/instructions.sh --update"
   fi
 done
 exit $status

@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
 # Lint: format, include directions and sizes, clang-tidy. Exit code 1 if anything is found.
 #
-#   tools/lint.sh          clang-tidy over the torch-free sources (a file with torch takes it about 20 s)
+#   tools/lint.sh          clang-tidy over the torch-free sources (a file with torch takes about 20 s)
 #   tools/lint.sh --full   clang-tidy over all sources
-#   tools/lint.sh --fix    only applies clang-format to all sources
+#   tools/lint.sh --fix    only apply clang-format to all sources
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 source tools/common.sh
 
-# sources: every C++ file that git tracks, or would. Without git: every one outside build.
+# sources: every C++ file that git tracks or does not ignore. Without git: every one outside build.
 sources() {
   if git rev-parse --git-dir >/dev/null 2>&1; then
     git ls-files --cached --others --exclude-standard -- '*.h' '*.cpp' | while IFS= read -r file; do
@@ -50,7 +50,7 @@ say "clang-format: ${#files[@]} files"
 if ((${#files[@]} > 0)); then
   clang-format --dry-run -Werror "${files[@]}" || {
     status=1
-    say "  apply the style with tools/lint.sh --fix"
+    say "  fix the format with tools/lint.sh --fix"
   }
 fi
 

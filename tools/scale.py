@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""What training by several machines takes: a model of the time of a step, and a check of it.
+"""The cost of training on several machines: a model of the time per step, and measurements to check it.
 
-  tools/scale.py table                  days of each paper's full recipe on 1 to 256 nodes (docs/scale.md)
-  tools/scale.py measure                the sum of gradients between network namespaces whose links are shaped, against the model;
+  tools/scale.py table                  days for each paper's full recipe on 1 to 256 nodes (docs/scale.md)
+  tools/scale.py measure                gradient all-reduce between network namespaces with shaped links, against the model;
                                         needs root and iproute2
-  tools/scale.py efficiency             two processes of one thread against one process of two threads, taking turns
+  tools/scale.py efficiency             two processes with one thread each against one process with two threads, taking turns
   --binary PATH                         another binary than build/release/rondo
 
 The model: step(N) = 6 · multiply-adds · rows / (N · rate) + sum(N), where 6 = 2 operations, forward once and backward twice;
@@ -21,10 +21,10 @@ import statistics
 import subprocess
 import tempfile
 
-# Recipe, model, rows of a step, steps, tokens of a row (0: the model's own example).
+# Recipe, model, rows per step, steps, tokens per row (0: the model's default).
 RECIPES = [("ringformer-translation", "ringformer/mt-base", 512, 210000, 28),
            ("ringformer-image-1k", "ringformer/image-base", 4096, 15650, 0),
-           ("block-recurrent-pieces", "brt/rec-fixed-skip", 32, 500000, 0),
+           ("block-recurrent-bytes", "brt/rec-fixed-skip", 32, 500000, 0),
            ("sret", "sret/t", 512, 750684, 0)]
 NODES = [1, 2, 4, 16, 64, 256]
 GIGABITS = [1, 10, 100]
@@ -105,7 +105,7 @@ def table(options):
 
 
 class Workplace:
-    """Data, recipes and runs of measurements."""
+    """Data, recipes and runs for the measurements."""
 
     def __init__(self, options, steps, log):
         self.options = options
@@ -126,7 +126,7 @@ class Workplace:
                 str(self.folder / "cache"), *more]
 
     def metrics(self, run):
-        """Of the last line: the first ones hold the start."""
+        """The logged training lines without the first, which includes start-up."""
         lines = [json.loads(line) for line in (self.folder / run / "metrics.jsonl").read_text().splitlines()]
         return [line for line in lines if "rate" in line][1:]
 
@@ -163,7 +163,7 @@ def ip(*words):
 
 
 class ShapedNetwork:
-    """One network namespace per process, joined by a bridge, each link of so many Gbit/s."""
+    """One network namespace per process, joined by a bridge, each link limited to `gigabits` Gbit/s."""
 
     def __init__(self, size, gigabits):
         self.names = [f"rondo{os.getpid() % 10000}n{i}" for i in range(size)]
@@ -223,7 +223,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=["table", "measure", "efficiency"])
     parser.add_argument("--binary", default="build/release/rondo")
-    parser.add_argument("--rate", type=float, default=1e12, help="operations a second of a node in training")
+    parser.add_argument("--rate", type=float, default=1e12, help="operations per second of a node in training")
     parser.add_argument("--latency", type=float, default=50e-6, help="seconds")
     parser.add_argument("--turns", type=int, default=5)
     options = parser.parse_args()

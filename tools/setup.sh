@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Installs the Debian packages of tools/packages.txt that are missing. Called by ./demo and ./check.
+# Installs missing Debian packages from tools/packages.txt. Called by ./demo and ./check.
 #
-#   tools/setup.sh          install what is missing (as root, or through sudo); with nothing missing apt is not touched
-#   tools/setup.sh --list   only say what is missing
+#   tools/setup.sh          install missing packages (as root, or with sudo); does not run apt if there are none
+#   tools/setup.sh --list   only list missing packages
 #
-# On other systems it names what to install by hand. RONDO_SKIP_SETUP=1 skips it, once you have done so.
+# On other systems it lists what to install by hand. RONDO_SKIP_SETUP=1 skips it once that is done.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 source tools/common.sh
@@ -14,10 +14,10 @@ mapfile -t packages < <(sed -e 's/#.*//' -e 's/[[:space:]]//g' -e '/^$/d' tools/
 by_hand() {
   {
     say "error: $1"
-    say "Rondo installs its tools by itself on Debian 12 and its relatives only. Elsewhere install by hand"
-    say "the equivalents of these Debian packages:"
+    say "Rondo installs its dependencies automatically only on Debian 12 and its derivatives. On other systems,"
+    say "install the equivalents of these Debian packages by hand:"
     printf '    %s\n' "${packages[@]}"
-    say "A libtorch that lies elsewhere is found with  export CMAKE_PREFIX_PATH=/path/to/libtorch"
+    say "If libtorch is in a non-standard location:  export CMAKE_PREFIX_PATH=/path/to/libtorch"
     say "Then run again with RONDO_SKIP_SETUP=1 in the environment."
   } >&2
   exit 1
@@ -39,15 +39,15 @@ debian_like() {
 install() {
   local prefix=()
   if ((EUID != 0)); then
-    command -v sudo >/dev/null || fail "installing needs root, and there is no sudo here. As root, run:
+    command -v sudo >/dev/null || fail "installing packages needs root, and sudo is not available. As root, run:
     apt-get update && apt-get install -y --no-install-recommends $*"
     prefix=(sudo)
-    say "Installing needs root: sudo may ask for your password."
+    say "Installing packages needs root: sudo may ask for your password."
   fi
   prefix+=(env DEBIAN_FRONTEND=noninteractive)
-  "${prefix[@]}" apt-get update -q || fail "apt-get update failed (see above): is there a network, and are the sources right?"
+  "${prefix[@]}" apt-get update -q || fail "apt-get update failed (see above): check the network and the package sources"
   "${prefix[@]}" apt-get install -y -q --no-install-recommends "$@" ||
-    fail "apt-get could not install the packages (see above). The names in tools/packages.txt are those of Debian 12 (bookworm)."
+    fail "apt-get could not install the packages (see above). tools/packages.txt uses the names of Debian 12 (bookworm)."
 }
 
 check_blas() {
@@ -58,7 +58,7 @@ check_blas() {
   library=$(readlink -f "$library")
   [[ $library == *openblas* ]] && return 0
   say "warning: libblas.so.3 is $library, not OpenBLAS: everything will be many times slower." >&2
-  say "         Mend it with:  sudo update-alternatives --config libblas.so.3-$(uname -m)-linux-gnu" >&2
+  say "         Fix it with:  sudo update-alternatives --config libblas.so.3-$(uname -m)-linux-gnu" >&2
 }
 
 main() {
@@ -70,7 +70,7 @@ main() {
     *) fail "unknown option '$1' (see tools/setup.sh --help)" ;;
   esac
   if [[ -n ${RONDO_SKIP_SETUP:-} ]]; then
-    say "Packages are not looked at (RONDO_SKIP_SETUP is set)."
+    say "Skipping packages (RONDO_SKIP_SETUP is set)."
     return 0
   fi
   command -v dpkg-query >/dev/null && command -v apt-get >/dev/null || by_hand "this system has no apt."
@@ -79,12 +79,12 @@ main() {
   local missing
   mapfile -t missing < <(missing_packages)
   if ((${#missing[@]} == 0)); then
-    say "All ${#packages[@]} packages of tools/packages.txt are here: nothing to install."
+    say "All ${#packages[@]} packages in tools/packages.txt are installed."
   elif ((only_list)); then
     printf '%s\n' "${missing[@]}"
     return 0
   else
-    say "Installing ${#missing[@]} of ${#packages[@]} packages with apt (the rest is here): ${missing[*]}"
+    say "Installing ${#missing[@]} of ${#packages[@]} packages with apt: ${missing[*]}"
     install "${missing[@]}"
   fi
   check_blas

@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
-"""Makes empty libraries that stand in for those that libtorch names but never calls.
+"""Creates empty stand-ins for libraries that libtorch links but never calls.
 
-Debian's libtorch_cpu.so is linked to OpenCV and ffmpeg, which bring along some 220 libraries; not one of its symbols comes
-from them. The system's loader does not look for a library whose name is there already, so rondo opens the stand-ins first
-(cli/engine_loader.cpp): it starts sooner and takes less memory. With -DRONDO_FAST_START=ON the build calls
+Debian's libtorch_cpu.so is linked to OpenCV and ffmpeg, which pull in some 220 libraries; none of its symbols come from
+them. The dynamic loader does not search for a library whose name is already loaded, so rondo loads the stand-ins first
+(cli/engine_loader.cpp): it starts faster and takes less memory. With -DRONDO_FAST_START=ON the build calls
 
-    tools/stand_ins.py ENGINE FOLDER     ENGINE: librondo_engine.so; FOLDER: where they go, made anew
+    tools/stand_ins.py ENGINE FOLDER     ENGINE: librondo_engine.so; FOLDER: for the stand-ins, recreated
 
-A library is stood in for only if libtorch_cpu.so uses nothing of it (ldd -u) and no library that stays needs it. If the
-engine would then miss a symbol (ldd -r), or anything is in the way, there are none: all works as before, more slowly.
-FOLDER/made_for says which libtorch_cpu.so that was found with: its size in bytes, when it was changed (seconds since 1970), its
-path. With another rondo does without.
+A library is replaced only if libtorch_cpu.so uses nothing from it (ldd -u) and no remaining library needs it. If the engine
+would then lack a symbol (ldd -r), or on any other failure, no stand-ins are created: everything works, but starts more slowly.
+FOLDER/made_for identifies the libtorch_cpu.so they were made for: size in bytes, modification time (seconds since 1970) and
+path. With any other libtorch, rondo ignores them.
 """
 
 import os
@@ -29,7 +29,7 @@ def output(*command, **environment):
 
 
 def loaded_with(engine, folder):
-    """Name → path of every library that comes with the engine, stand-ins first."""
+    """Name → path of every library loaded with the engine, preferring stand-ins."""
     return dict(re.findall(r"^\s*(\S+) => (/\S+)", output("ldd", engine, LD_LIBRARY_PATH=str(folder)), re.MULTILINE))
 
 
@@ -48,7 +48,7 @@ def make(engine, folder):
     for path in re.findall(r"^\s+(/\S+)$", output("ldd", "-u", torch), re.MULTILINE):
         stand_in(Path(path).name, folder)
     facts = os.stat(torch)
-    while True:  # until no library that stays needs one that does not
+    while True:  # until no remaining library needs a replaced one
         standing = {path.name for path in folder.iterdir()}
         staying = {name: path for name, path in loaded_with(engine, folder).items() if name not in standing}
         others = [path for name, path in staying.items() if not name.startswith(TORCH)] + [engine]

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Builds Rondo against libtorch 2.x of PyPI's wheel (its CPU parts only) and runs the tests on it.
+# Builds Rondo against libtorch 2.x from the PyPI wheel (CPU parts only) and runs the tests with it.
 #
-#   tools/torch2.sh                 make build/torch2/libtorch once, build, run base, engine and command tests
-#   tools/torch2.sh --only-torch    only build/torch2/libtorch, for  RONDO_TORCH=build/torch2/libtorch cmake …
-#   tools/torch2.sh --only-build    without the tests
-#   RONDO_TORCH_WHEEL=torch==2.15.0 tools/torch2.sh      another version
+#   tools/torch2.sh                 create build/torch2/libtorch once, build, run base, engine and command tests
+#   tools/torch2.sh --only-torch    only create build/torch2/libtorch, for  RONDO_TORCH=build/torch2/libtorch cmake …
+#   tools/torch2.sh --only-build    build without running the tests
+#   RONDO_TORCH_WHEEL=torch==2.15.0 tools/torch2.sh      use another version
 #
-# The wheel is made for CUDA: its CPU library is linked to two of CUDA's, which come as wheels of their own; no GPU is needed.
+# The wheel is built for CUDA: its CPU library links to two CUDA libraries, which are separate wheels; no GPU is needed.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 source tools/common.sh
@@ -30,7 +30,7 @@ def unpack(pattern, wanted):
 needed = ("libtorch_cpu.so", "libc10.so", "libgomp", "libtorch.so", "libshm.so")
 unpack("torch-*.whl", lambda n: n.startswith("torch/include/") or n == "torch/version.py" or
        n.startswith("torch/lib/") and pathlib.PurePath(n).name.startswith(needed))
-# What the CPU library is linked to and the wheel does not bring: wheels of CUDA's runtime and of its profiler.
+# The CPU library's dependencies outside the wheel: the wheels of CUDA's runtime and profiler.
 metadata = next(wheels.glob("torch-*.whl"))
 with zipfile.ZipFile(metadata) as archive:
     name = next(n for n in archive.namelist() if n.endswith(".dist-info/METADATA"))
@@ -39,7 +39,7 @@ def download(*words):
     subprocess.run([sys.executable, "-m", "pip", "download", "-q", "-d", wheels, *words], check=True)
 for line in lines:
     requirement = line.removeprefix("Requires-Dist: ").split(";")[0].strip()
-    if requirement.startswith("cuda-toolkit["):  # since CUDA 13 a package of packages
+    if requirement.startswith("cuda-toolkit["):  # since CUDA 13 a metapackage
         download("cuda-toolkit[cudart,cupti]" + requirement[requirement.index("]") + 1:])
     elif requirement.startswith(("nvidia-cuda-runtime", "nvidia-cuda-cupti")):
         download("--no-deps", requirement)
@@ -47,8 +47,8 @@ unpack("nvidia_cuda_*.whl", lambda n: ".so" in n)
 PY
 }
 
-# A libtorch of the usual layout: libraries side by side, headers without those of fmt and oneDNN (which are Debian's), and a
-# configuration that names no CUDA.
+# Creates a libtorch with the usual layout: all libraries in one folder, headers except those of fmt and oneDNN (Debian's are
+# used), and a CMake configuration without CUDA.
 assemble() {
   rm -rf "$torch" && mkdir -p "$torch/lib" "$torch/include" "$torch/share/cmake/Torch"
   find "$folder/unpacked" -name '*.so*' -type f -exec ln -sf {} "$torch/lib/" \;

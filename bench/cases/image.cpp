@@ -1,4 +1,4 @@
-// Cases of image networks: SReT-T at 224 pixels, sliced and global.
+// Image cases: SReT-T at 224 pixels, sliced and global.
 #include <fmt/format.h>
 
 #include "bench/cases/parts.h"
@@ -45,7 +45,7 @@ std::function<void()> image_forward(const PyramidConfig& c, int64_t rows, bool b
   };
 }
 
-// As `rondo classify` runs it.
+// As in `rondo classify`.
 std::function<void()> image_compiled(const PyramidConfig& c, int64_t rows) {
   const auto compiled = compile_image_network(*drawn_network(ModelConfig{c}));
   const auto workspace = std::make_shared<ImageWorkspace>();

@@ -1,4 +1,4 @@
-// Cases of language models: a step of training, a forward pass, writing token by token.
+// Language model cases: training step, forward pass, token-by-token generation.
 #include "bench/cases/language.h"
 
 #include "rondo/infer/generator.h"
@@ -34,7 +34,7 @@ std::vector<std::string> language_peer_words(const LanguageModelConfig& c, const
 
 namespace {
 
-// The same with a window, so that it can write for ever.
+// The same with a window, so that it can generate indefinitely.
 LanguageModelConfig windowed_model() {
   LanguageModelConfig c = causal_model();
   c.time.kind = "window";
@@ -47,7 +47,7 @@ void add_peers(Race& race, const LanguageModelConfig& c, const char* what, doubl
                int64_t parameters) {
   race.peer("PyTorch fp32", units, "tokens", "lm.py", language_peer_words(c, what, "fp32"),
             parameters);
-  if (!nn::cpu_has_bf16()) return;  // a minute a step, and nothing of ours is compared with it
+  if (!nn::cpu_has_bf16()) return;  // a minute per step, with nothing of ours to compare
   race.peer("PyTorch bf16", units, "tokens", "lm.py", language_peer_words(c, what, "bf16"),
             parameters);
 }
@@ -104,8 +104,8 @@ BenchResult forward_language(const BenchOptions& options) {
   return race.run();
 }
 
-// What one token must read: every weight once, and the keys and values of the window, which are in
-// bf16 where weights are in that or less.
+// Bytes read per token: every weight once, and the keys and values of the window, which are bf16
+// unless weights are fp32.
 int64_t bytes_per_token(const CompiledLanguageModel& weights) {
   const LanguageModelConfig& c = weights.config();
   const int64_t cached = 2 * c.time.window * c.heads * c.head_width * c.depth.levels;
@@ -122,7 +122,7 @@ BenchResult decode_language(const BenchOptions& options) {
   struct Kept {
     const char* name;
     kernels::PackedFormat format;
-    double bound;  // share of the bandwidth wanted; 0 = none
+    double bound;  // target fraction of the bandwidth; 0 = none
   };
   for (const Kept& kept : {Kept{"fp32", kernels::PackedFormat::fp32, 0.70},
                            Kept{"bf16", kernels::PackedFormat::bf16, 0.70},
@@ -145,7 +145,7 @@ BenchResult decode_language(const BenchOptions& options) {
   return race.run();
 }
 
-// Documents at different places of their windows, all written by one session.
+// Documents at different positions of their windows, all in one session.
 std::shared_ptr<Session> session_of(const std::shared_ptr<const CompiledLanguageModel>& model,
                                     int64_t rows, std::vector<Session::Token>& next) {
   const auto session = std::make_shared<Session>(model);
@@ -163,7 +163,7 @@ BenchResult decode_rows(const BenchOptions& options) {
       std::dynamic_pointer_cast<LanguageModel>(drawn_network(ModelConfig{c})),
       kernels::PackedFormat::fp32);
   race.limit(read_limit(bytes_per_token(*model)));
-  // Of a block, in which the recurrent cell works once.
+  // Averaged over a block, in which the recurrent cell runs once.
   const double flops =
       forward_flops(ModelConfig{c}, 1, c.time.window) / static_cast<double>(c.time.window);
   const auto name = [](int64_t rows) {
@@ -186,10 +186,11 @@ BenchResult decode_rows(const BenchOptions& options) {
 void add_language_cases(std::vector<BenchCase>& cases) {
   cases.push_back(
       {"train-lm", "training step of a language model, 16 x 256 tokens", true, train_language});
-  cases.push_back({"forward-lm", "its forward pass", true, forward_language});
-  cases.push_back({"decode-lm", "writing with it, token by token", true, decode_language});
+  cases.push_back({"forward-lm", "forward pass of the same model", true, forward_language});
   cases.push_back(
-      {"decode-rows", "writing several texts at once with a mini model", true, decode_rows});
+      {"decode-lm", "token-by-token generation with the same model", true, decode_language});
+  cases.push_back(
+      {"decode-rows", "generating several texts at once with a mini model", true, decode_rows});
 }
 
 }  // namespace rondo

@@ -1,4 +1,4 @@
-// The language model that others are compared with, for all cases that need it.
+// The reference language model for comparisons, shared by several cases.
 #pragma once
 
 #include "bench/cases/parts.h"
@@ -8,10 +8,10 @@ namespace rondo {
 constexpr int64_t kTextRows = 16;
 constexpr int64_t kTextTokens = 256;
 
-// The network all libraries have: every token sees itself and all earlier ones.
+// The network every library supports: each token sees itself and all earlier ones.
 LanguageModelConfig causal_model();
 
-// What bench/peers/lm.py must build to have the same network. `what`: train, forward or decode.
+// Arguments for bench/peers/lm.py to build the same network. `what`: train, forward or decode.
 std::vector<std::string> language_peer_words(const LanguageModelConfig& config, const char* what,
                                              const char* precision);
 

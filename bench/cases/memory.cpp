@@ -1,5 +1,5 @@
-// Cases of memory. A process knows only its own peak, and only ever the highest: so every number is
-// of a process of its own, which is this program again.
+// Memory cases. A process can only query its own lifetime peak, so each number comes from a
+// separate process running this program.
 #include <fmt/format.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -24,8 +24,7 @@ namespace {
 
 constexpr int kMemorySteps = 3;
 
-// The most memory this process ever had. Not from getrusage(), which begins with what the process
-// had that started this one.
+// Peak memory of this process. Not from getrusage(), which inherits the peak of the parent process.
 int64_t peak_resident_bytes() {
   std::ifstream status("/proc/self/status");
   for (std::string line; std::getline(status, line);) {
@@ -34,8 +33,8 @@ int64_t peak_resident_bytes() {
   return 0;
 }
 
-// What another process of this program answers to `rondo bench --memory-of WHAT`; 0 = nothing. The
-// shell forks once more, so that the new process does not inherit our peak.
+// The output of `rondo bench --memory-of WHAT` in another process; 0 = none. The shell forks once
+// more, so that the new process does not inherit our peak.
 int64_t ask_own_program(const std::string& what, int64_t threads) {
   std::error_code error;
   const std::string program = std::filesystem::read_symlink("/proc/self/exe", error).string();
@@ -50,12 +49,12 @@ int64_t ask_own_program(const std::string& what, int64_t threads) {
   return read && status == 0 ? bytes : 0;
 }
 
-// A folder with a text to train on, gone at the end.
+// A temporary folder with text to train on.
 class TemporaryText {
  public:
   TemporaryText() {
     std::string pattern = (std::filesystem::temp_directory_path() / "rondo-bench-XXXXXX").string();
-    if (mkdtemp(pattern.data()) == nullptr) throw Error(ExitCode::io, "cannot make " + pattern);
+    if (mkdtemp(pattern.data()) == nullptr) throw Error(ExitCode::io, "cannot create " + pattern);
     folder_ = pattern;
     std::filesystem::create_directory(folder_ / "text");
     std::string text;
@@ -75,7 +74,7 @@ class TemporaryText {
   std::filesystem::path folder_;
 };
 
-// Training as the command does it, of a model small in weights and large in activations.
+// Training as `rondo train` runs it, of a model with few weights and large activations.
 RunConfig memory_experiment(const TemporaryText& text) {
   RunConfig config;
   auto c = std::get<LanguageModelConfig>(find_model("brt/rec-fixed-skip").config().network);
@@ -112,16 +111,16 @@ int64_t memory_of_training() {
   return peak_resident_bytes();
 }
 
-// Steps of 16 x 256 tokens of the language model that others are compared with.
+// Training steps of 16 x 256 tokens of the reference language model.
 int64_t memory_of_step(bool bf16) {
   const auto step = language_step(causal_model(), kTextRows, bf16);
   for (int i = 0; i < kMemorySteps; ++i) (*step)();
   return peak_resident_bytes();
 }
 
-// An image network of so many levels, of which every n-th keeps its input. A level needs about 16
-// times as much while it is differentiated, so n = √L / 4 takes least. What every weight takes by
-// itself (it, its gradient, two moments) is left out: it grows with the weights, not the depth.
+// An image network with `levels` levels, of which every n-th keeps its input. A level needs about
+// 16 times as much while it is differentiated, so n = √L / 4 is optimal. Memory per weight (value,
+// gradient, two moments) is excluded: it grows with the weights, not the depth.
 int64_t memory_of_depth(int64_t levels, int64_t images) {
   constexpr int64_t kLoops = 5;
   auto c = std::get<VisionConfig>(find_model("sret/deep-1000").config().network);
@@ -171,17 +170,17 @@ void compare_with_peers(const BenchOptions& options, const BenchPrecision& p, in
                                        1.0));
 }
 
-// Peaks over that of a process which does almost nothing, of so many levels, weights left out.
+// Peaks at two depths, relative to a minimal process, excluding weights.
 void compare_depths(int64_t threads, BenchResult& result) {
   const int64_t start = ask_own_program("depth 5 1", threads);  // levels, images
   const int64_t few = ask_own_program("depth 100 256", threads);
   const int64_t many = ask_own_program("depth 1000 256", threads);
   if (start <= 0 || few <= start || many <= start) return;
   result.notes.push_back(fmt::format(
-      "256 images, weights left out: 100 levels {1}, 1,000 levels {2}; one image, 5 levels: {0}",
+      "256 images, excluding weights: 100 levels {1}, 1,000 levels {2}; one image, 5 levels: {0}",
       human_bytes(start), human_bytes(few), human_bytes(many)));
   result.claims.push_back(memory_claim(
-      "1,000 levels: memory over 100 levels, the start left out",
+      "1,000 levels: memory over 100 levels, net of startup",
       static_cast<double>(many - start) / static_cast<double>(few - start), 1.2 * std::sqrt(10.0)));
 }
 
@@ -198,10 +197,10 @@ BenchResult measure_memory(const BenchOptions& options) {
   const int64_t said = ask_own_program("dry-run", threads);
   const int64_t taken = ask_own_program("train", threads);
   if (said > 0 && taken > 0) {
-    result.notes.push_back(fmt::format("train --dry-run says {}, training takes {}",
+    result.notes.push_back(fmt::format("train --dry-run estimates {}, training uses {}",
                                        human_bytes(said), human_bytes(taken)));
     const double off = std::abs(static_cast<double>(taken) / static_cast<double>(said) - 1.0);
-    result.claims.push_back(memory_claim("training off what --dry-run says", off, 0.10));
+    result.claims.push_back(memory_claim("training: deviation from --dry-run", off, 0.10));
   }
   compare_depths(threads, result);
   return result;
@@ -217,12 +216,12 @@ int64_t bench_memory_of(const std::string& what) {
       std::sscanf(what.c_str(), "depth %lld %lld", &levels, &images) == 2) {
     return memory_of_depth(levels, images);
   }
-  throw Error(ExitCode::usage, "bench: --memory-of: nothing is called '" + printable(what) + "'");
+  throw Error(ExitCode::usage, "bench: --memory-of: unknown measurement '" + printable(what) + "'");
 }
 
 void add_memory_cases(std::vector<BenchCase>& cases) {
-  cases.push_back({"memory", "most memory of training steps, each in a process of its own", false,
-                   measure_memory});
+  cases.push_back(
+      {"memory", "peak memory of training steps, each in its own process", false, measure_memory});
 }
 
 }  // namespace rondo

@@ -1,4 +1,4 @@
-// Networks and steps for the cases.
+// Networks and training steps for the cases.
 #include "bench/cases/parts.h"
 
 #include "rondo/config/zoo.h"

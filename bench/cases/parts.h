@@ -1,5 +1,4 @@
-// What the cases of several tasks share: networks with drawn weights, steps of training, work that
-// is counted.
+// Shared by the cases: networks with random weights, training steps, FLOP counts.
 #pragma once
 
 #include "bench/bench.h"
@@ -8,7 +7,7 @@
 
 namespace rondo {
 
-// Precision of a step, with the name it has in a report.
+// Precision of a step and its name in reports.
 struct BenchPrecision {
   const char* name;  // "fp32"
   bool bf16;
@@ -19,14 +18,14 @@ std::vector<BenchPrecision> bench_precisions();
 // A model of the Block-Recurrent paper in the sizes of recipes/mini/lm-bytes.toml.
 LanguageModelConfig mini_model(const char* name, int64_t levels);
 
-// The network of a configuration, weights drawn.
+// The network of a configuration, randomly initialized.
 std::shared_ptr<Network> drawn_network(const ModelConfig& config);
 
-// Floating-point operations of a forward pass over so many rows of the usual example: two for each
-// multiply-add. A training step takes three times as many.
+// Floating-point operations of a forward pass over `rows` examples: two per multiply-add. A
+// training step takes three times as many.
 double forward_flops(const ModelConfig& config, int64_t rows, int64_t tokens = 0);
 
-// One training step as the trainer takes it: loss, gradients, optimizer.
+// One training step as in the trainer: loss, gradients, optimizer.
 class TrainingStep {
  public:
   TrainingStep(std::shared_ptr<Network> network, std::function<LossSum()> loss, bool bf16,
@@ -42,14 +41,14 @@ class TrainingStep {
   int64_t number_ = 0;
 };
 
-// One step of training a language model on the same random text again and again, its state carried
-// on unless it would grow (time.kind none).
+// A training step of a language model, always on the same random text, carrying its state over
+// unless it would grow (time.kind none).
 std::shared_ptr<TrainingStep> language_step(const LanguageModelConfig& config, int64_t rows,
                                             bool bf16, const OptimizerConfig& optimizer = {});
 
 int64_t count_parameters(const Network& network);
 
-// Tokens drawn evenly [rows, columns].
+// Uniformly random tokens [rows, columns].
 Tensor random_tokens(int64_t rows, int64_t columns, int64_t vocabulary);
 
 }  // namespace rondo

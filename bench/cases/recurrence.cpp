@@ -1,5 +1,5 @@
-// Cases of recurrence over time: what a recurrent state costs beside a sliding window, and how cost
-// grows with the length of a text.
+// Recurrence over time: the cost of a recurrent state compared to a sliding window, and how cost
+// grows with text length.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -20,7 +20,8 @@ void add_step(Race& race, const char* name, const LanguageModelConfig& c, int64_
   race.ours(name, static_cast<double>(rows * c.time.segment), "tokens", [step] { (*step)(); });
 }
 
-// Steps of as many tokens. The paper's wide window sees 2,048 where the others see 512: four times.
+// Steps with equal numbers of tokens. The paper's wide window is 2,048 where the others have 512:
+// four times as much.
 BenchResult recurrence_costs(const BenchOptions& options) {
   constexpr int64_t kRows = 8;
   Race race("recurrence", options);
@@ -37,7 +38,7 @@ BenchResult recurrence_costs(const BenchOptions& options) {
   return race.run();
 }
 
-// The exponent e of seconds = constant · lengthᵉ, by least squares of the logarithms.
+// The exponent e of seconds = constant · lengthᵉ, by least squares on logarithms.
 double fitted_exponent(const std::vector<double>& lengths, const std::vector<double>& seconds) {
   const auto count = static_cast<double>(lengths.size());
   double x = 0, y = 0, xx = 0, xy = 0;
@@ -58,7 +59,7 @@ int64_t bytes_of(const State& state) {
   return bytes;
 }
 
-// What is carried after a text of `length` tokens.
+// Size of the state after a text of `length` tokens.
 int64_t state_bytes(const LanguageModelConfig& c, int64_t length) {
   const at::NoGradGuard no_grad;
   const auto model = std::dynamic_pointer_cast<LanguageModel>(drawn_network(ModelConfig{c}));
@@ -91,16 +92,16 @@ BenchResult length_growth(const BenchOptions& options) {
   const double grown =
       static_cast<double>(state_bytes(c, 16384)) / static_cast<double>(state_bytes(c, 1024));
   result.claims.push_back(
-      {"state after 16,384 tokens over after 1,024", {grown, grown, grown}, 1.0, false, true});
+      {"state size at 16,384 tokens over 1,024", {grown, grown, grown}, 1.0, false, true});
   return result;
 }
 
 }  // namespace
 
 void add_recurrence_cases(std::vector<BenchCase>& cases) {
-  cases.push_back({"recurrence", "training steps with a recurrent state beside a sliding window",
+  cases.push_back({"recurrence", "training steps with a recurrent state vs. a sliding window",
                    false, recurrence_costs});
-  cases.push_back({"growth", "training steps over longer and longer texts, the window fixed", false,
+  cases.push_back({"growth", "training steps on increasingly long texts with a fixed window", false,
                    length_growth});
 }
 

@@ -1,5 +1,5 @@
 // The step-time column of the Block-Recurrent paper's Table 1: a training step of every row at full
-// size, over that of Slide:13L, with the ratio of multiply-adds beside it.
+// size, relative to Slide:13L, together with the ratio of multiply-adds.
 #include <fmt/format.h>
 
 #include "bench/cases/parts.h"
@@ -11,9 +11,9 @@ namespace {
 
 constexpr const char* kStepTable = "block-recurrent/table1";
 constexpr const char* kStepBase = "slide-13l";
-constexpr int64_t kStepTokens = 4096;  // a segment of the paper; shorter ones are more rows
+constexpr int64_t kStepTokens = 4096;  // a segment of the paper; shorter segments get more rows
 
-// Networks of 150 to 200 million parameters do not fit into memory together: each is made for its
+// Networks of 150 to 200 million parameters do not fit in memory together: each is built for its
 // turn, and only its second step is timed (the first pays for memory).
 Timed step_made_for_its_turn(const LanguageModelConfig& config) {
   return [config](int64_t times) {
@@ -61,7 +61,7 @@ BenchResult step_times(const BenchOptions& options) {
 void add_step_time_cases(std::vector<BenchCase>& cases) {
   cases.push_back(
       {"step-time",
-       "the step-time column of the Block-Recurrent paper's Table 1, at full size (long)", false,
+       "the step-time column of the Block-Recurrent paper's Table 1, at full size (slow)", false,
        step_times, true});
 }
 

@@ -1,4 +1,4 @@
-// Cases of translation: what RingFormer's signals cost in training, and beam search.
+// Translation cases: the cost of RingFormer's signals in training, and beam search.
 #include "bench/cases/parts.h"
 #include "rondo/config/zoo.h"
 #include "rondo/infer/beam_search.h"
@@ -8,10 +8,10 @@ namespace rondo {
 namespace {
 
 constexpr int64_t kPairs = 32;
-constexpr int64_t kSentence = 32;  // tokens: 1,024 of a batch are twice the width
+constexpr int64_t kSentence = 32;  // tokens: the 1,024 of a batch are twice the width
 
 // A translation network of the paper's base size with a small vocabulary: a large one would hide
-// what the levels cost.
+// the cost of the levels.
 EncoderDecoderConfig base_model(const char* name) {
   auto c = std::get<EncoderDecoderConfig>(find_model(name).config().network);
   c.source_vocabulary = c.target_vocabulary = 4096;
@@ -70,14 +70,14 @@ BenchResult ring_costs(const BenchOptions& options) {
   }
   race.peer("PyTorch fp32, signals formed", kUnits, "tokens", "translation.py",
             translation_words(ring, "train", "formed"), parameters);
-  // Signals formed take 2.3 times the multiply-adds of the projections, which are a third of all:
-  // three times as fast needs products that are faster too.
+  // Formed signals take 2.3 times the multiply-adds of the projections, which are a third of the
+  // total: three times as fast requires faster matmuls too.
   race.faster("RingFormer fp32", "PyTorch fp32, signals formed", 0);
   race.faster("RingFormer bf16", "PyTorch fp32, signals formed", 3.0);
   return race.run();
 }
 
-// Beam search over sentences that may not end, so that every search takes as many steps.
+// Beam search in which hypotheses cannot end, so that every search takes the same number of steps.
 std::function<void()> searching(const EncoderDecoderConfig& c, nn::WeightFormat format) {
   const auto model = std::dynamic_pointer_cast<EncoderDecoder>(drawn_network(ModelConfig{c}));
   const auto compiled = std::make_shared<CompiledTranslationModel>(*model, format);
@@ -110,7 +110,7 @@ BenchResult translate_sentences(const BenchOptions& options) {
   return race.run();
 }
 
-// The vanilla network beside CTranslate2, which knows no other.
+// The vanilla network compared to CTranslate2, which supports no other.
 BenchResult translate_vanilla(const BenchOptions& options) {
   constexpr double kUnits = kPairs;
   EncoderDecoderConfig c = base_model("ringformer/mt-base-vanilla");
@@ -121,7 +121,7 @@ BenchResult translate_vanilla(const BenchOptions& options) {
                                               std::tuple("int8", nn::WeightFormat::int8, "int8")}) {
     const std::string peer = std::string("CTranslate2 ") + name;
     std::vector<std::string> words = translation_words(c, "translate", "");
-    words.erase(words.begin() + 2, words.begin() + 4);  // there are no signals
+    words.erase(words.begin() + 2, words.begin() + 4);  // no signals
     words.insert(words.end(), {"--compute", compute});
     race.ours(name, kUnits, "sentences", searching(c, format));
     race.peer(peer, kUnits, "sentences", "translation_ctranslate2.py", words, parameters);
@@ -133,11 +133,11 @@ BenchResult translate_vanilla(const BenchOptions& options) {
 }  // namespace
 
 void add_translation_cases(std::vector<BenchCase>& cases) {
-  cases.push_back({"ring", "training step of RingFormer beside Universal, 512/2048, 32 x 32 tokens",
+  cases.push_back({"ring", "training step of RingFormer vs. Universal, 512/2048, 32 x 32 tokens",
                    false, ring_costs});
-  cases.push_back(
-      {"translate", "beam search of 5 over 32 sentences of 32 tokens", false, translate_sentences});
-  cases.push_back({"translate-vanilla", "the same by a vanilla network, beside CTranslate2", false,
+  cases.push_back({"translate", "beam search with beam 5 over 32 sentences of 32 tokens", false,
+                   translate_sentences});
+  cases.push_back({"translate-vanilla", "the same with a vanilla network vs. CTranslate2", false,
                    translate_vanilla});
 }
 

@@ -1,4 +1,4 @@
-// How long attention takes, by our kernels and by plain operations.
+// Attention by our kernels and by plain operations.
 #include <cmath>
 
 #include "bench/kernels/kernel_bench.h"
@@ -25,7 +25,7 @@ constexpr AttentionBench kAttentionBenches[] = {
     {"decode-batch", 32, 4, 5, 20, 64, AttentionMask::none},
 };
 
-// With a mask as models make it, and a learned bias and scale where windows have them.
+// With a mask as models use it, and a learned bias and scale for windows.
 nn::AttendOptions options_of(const AttentionBench& bench) {
   nn::AttendOptions how;
   how.factor = 1.0 / std::sqrt(static_cast<double>(bench.width));

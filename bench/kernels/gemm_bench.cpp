@@ -1,12 +1,12 @@
-// How fast products of fp32 matrices are: as gemm() chooses (kernels/gemm.cpp, is_blocked()), and
-// by blocks of our own. Where the second is faster on a kind of CPU, the choice is wrong there.
+// Speed of fp32 matmuls: as gemm() chooses (kernels/gemm.cpp, is_blocked()), and with our own
+// blocked loops. Where the latter are faster on some CPU, the choice is wrong there.
 #include "bench/kernels/kernel_bench.h"
 #include "rondo/kernels/gemm.h"
 
 namespace rondo {
 namespace {
 
-// `rows` of a network's activations through a map of `in` numbers to `out`, forwards and backwards.
+// `rows` activations through a map from `in` to `out` values, forward and backward.
 struct MapShape {
   int64_t rows, in, out;
   std::string name() const {
@@ -38,7 +38,7 @@ void register_product(const kernels::Product& p, const std::string& name, bool b
     const auto work = [&] {
       multiply(p, a.data_ptr<float>(), b.data_ptr<float>(), c.data_ptr<float>());
     };
-    work();  // memory that was never written is not there yet
+    work();  // fault in memory that was never written
     for (auto _ : state) work();
     state.counters["flop/s"] = benchmark::Counter(2.0 * static_cast<double>(p.m * p.n * p.k),
                                                   benchmark::Counter::kIsIterationInvariantRate);

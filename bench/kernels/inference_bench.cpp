@@ -1,5 +1,5 @@
-// How long inference takes beside the plain operations: linear maps with packed weights, writing
-// token by token.
+// Inference compared to plain operations: linear maps with packed weights, token-by-token
+// generation.
 #include "bench/cases/language.h"
 #include "bench/kernels/kernel_bench.h"
 #include "rondo/infer/generator.h"

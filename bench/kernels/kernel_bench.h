@@ -1,10 +1,10 @@
-// What the benchmarks of kernels share: the same work by our fused kernels and by the plain
-// operations they replace.
+// Shared by the kernel benchmarks: the same work by our fused kernels and by the plain operations
+// they replace.
 //
 //   ninja -C build/release rondo_bench
 //   build/release/rondo_bench --benchmark_filter=^norm --benchmark_enable_random_interleaving=true
 //
-// Names: group/shape/.../kernels. On a busy machine compare the medians of
+// Names: group/shape/.../kernels. On a busy machine, compare the medians of
 // --benchmark_repetitions.
 #pragma once
 
@@ -24,7 +24,7 @@
 namespace rondo::bench {
 
 using Work = std::function<void()>;
-// Makes the data and returns what is to be timed.
+// Creates the data and returns the work to be timed.
 using Setup = std::function<Work()>;
 
 inline void compare(const std::string& name, const Setup& setup) {
@@ -43,7 +43,7 @@ inline void compare(const std::string& name, const Setup& setup) {
   }
 }
 
-// `rows` through weight [out, in] as inference keeps it.
+// `rows` times weight [out, in] as packed for inference.
 inline Work packed_product(const Tensor& weight, int64_t rows, nn::WeightFormat format) {
   struct Product {
     explicit Product(nn::WeightFormat f)
@@ -87,7 +87,7 @@ inline void compare_passes(const std::string& name,
   }
 }
 
-// Normal noise that may be differentiated; in mixed precision activations are bf16.
+// Normal noise that requires a gradient; in mixed precision activations are bf16.
 inline Tensor leaf(const Shape& shape, at::ScalarType type = at::kFloat) {
   return at::randn(shape).to(type).requires_grad_();
 }

@@ -1,4 +1,4 @@
-// How long optimizer steps take.
+// Optimizer steps.
 #include "bench/kernels/kernel_bench.h"
 #include "rondo/train/optimizer.h"
 

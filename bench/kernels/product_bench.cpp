@@ -1,5 +1,5 @@
-// How long linear maps take: in training by oneDNN's gemm (fused) or torch's operations, and for
-// inference with weights kept as fp32, bf16 or int8.
+// Linear maps: in training by oneDNN's gemm (fused) or torch operations, and for inference with
+// fp32, bf16 or int8 weights.
 #include "bench/kernels/kernel_bench.h"
 #include "rondo/nn/layers.h"
 

@@ -1,4 +1,4 @@
-// How long passes over rows take: norms, activations.
+// Row-wise operations: norms, activations.
 #include "bench/kernels/kernel_bench.h"
 #include "rondo/nn/ops.h"
 

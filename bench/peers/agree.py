@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Whether the peers are the networks they are compared with: gives the weights of each to `rondo forward` and compares
-the answers.
+"""Checks that the peers are the networks they are compared with: passes the weights of each to `rondo forward` and
+compares the outputs.
 
   agree.py RONDO [PEER ...]    RONDO: the program; PEER: a name of PEERS below (default: all)
 
-One line per peer; exit code 1 if an answer is further off than 1e-4 of its largest value. Without python3-torch it says
-so and leaves with 77.
+Prints one line per peer. Exit code 1 if an output differs by more than 1e-4 of its largest value, 77 (with a message) if
+python3-torch is not installed.
 """
 
 import math
@@ -18,7 +18,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "..", "examples"))
 from tensors import read, values  # noqa: E402
 
-PEERS = {  # small sizes: it is about the function, not its speed
+PEERS = {  # small sizes: this checks results, not speed
     "lm": ["lm.py", "--width", "64", "--hidden", "96", "--heads", "4", "--levels", "3", "--vocabulary", "50",
            "--rows", "2", "--tokens", "160"],
     "translation": ["translation.py", "--width", "64", "--hidden", "96", "--heads", "4", "--levels", "3",
@@ -28,12 +28,12 @@ PEERS = {  # small sizes: it is about the function, not its speed
     "image": ["image.py", "--widths", "16,32,64", "--classes", "7", "--rows", "1"],
 }
 PEERS["translation-ctranslate2"] = ["translation_ctranslate2.py", *PEERS["translation"][1:]]
-for engine in ("onnxruntime", "openvino"):  # at full size: in small ones OpenVINO 2026.4 is off by 1e-2
+for engine in ("onnxruntime", "openvino"):  # full size: OpenVINO 2026.4 is off by 1e-2 at small sizes
     PEERS["image-" + engine] = ["image_runtime.py", "--engine", engine, "--classes", "7", "--rows", "1"]
 
 
 def difference(rondo, words):
-    """The largest difference of the logits, relative to the largest logit."""
+    """Largest difference of the logits, relative to the largest logit."""
     with tempfile.TemporaryDirectory() as folder:
         path = {name: os.path.join(folder, name + ".safetensors") for name in ("weights", "inputs", "theirs", "ours")}
         answer = subprocess.run([sys.executable, os.path.join(HERE, words[0]), *words[1:], "--agree", folder],
@@ -50,7 +50,7 @@ def difference(rondo, words):
 
 
 def probability_difference(theirs, ours):
-    """The same of log p of given tokens, where that is all a peer tells."""
+    """The same for log p of given tokens, for peers that return nothing else."""
     logits, labels, wanted = values(ours["logits"]), values(theirs["labels"]), values(theirs["log_probabilities"])
     size = ours["logits"][1][-1]
     largest = 0.0

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""SReT in plain PyTorch: three strided convolutions, then stages of blocks played twice, each time followed by a small
-feed-forward of its own; attention in groups of tokens, permuted in the second loop; learned residual coefficients.
+"""SReT in plain PyTorch: three strided convolutions, then stages of blocks applied twice, each time followed by its own
+small feed-forward; attention in groups of tokens, permuted in the second loop; learned residual coefficients.
 
---onnx FILE writes the forward pass as ONNX instead (image_runtime.py runs it), with the permutations drawn as constants.
+--onnx FILE exports the forward pass as ONNX instead (for image_runtime.py), with the permutations as constants.
 """
 
 import json
@@ -18,7 +18,7 @@ from torch import nn  # noqa: E402
 
 EPSILON = 1e-6
 drawn = []  # permutations and their inverses, in order of use
-again = None  # an iterator over these: to be used once more, as constants of an exported network
+again = None  # an iterator over these, to reuse them as constants of an exported network
 
 
 def draw(tokens):
@@ -132,7 +132,7 @@ class SReT(nn.Module):
             shape = x.shape
             x = stage(x.flatten(2).transpose(1, 2)).transpose(1, 2).reshape(shape)
             if i < len(self.pools):
-                x = self.pools[i](x).float()  # autocast convolves in bf16, norms want fp32
+                x = self.pools[i](x).float()  # autocast convolves in bf16, norms need fp32
         return self.head(self.norm(x.mean((2, 3))))
 
 
@@ -141,7 +141,7 @@ def affine(name, part):
 
 
 def stage_weights(name, stage):
-    """The weights of a stage in our terms."""
+    """The weights of a stage under our names."""
     weights = {}
     for k, block in enumerate(stage.blocks):
         mixing = f"{name}.mixing.{k}.projections"
@@ -166,14 +166,14 @@ def stage_weights(name, stage):
 
 
 def export(model, images, path):
-    """The forward pass as ONNX, with the permutations of the last one."""
+    """Exports the forward pass as ONNX, with the permutations of the last one."""
     global again
     again = iter(list(drawn))
     torch.onnx.export(model, images, path, opset_version=16, input_names=["images"], output_names=["logits"])
 
 
 def compare(model, o):
-    """The same network in our terms."""
+    """Writes the same network under our names."""
     shake(torch, model)
     model.eval()
     toml = f"""[model]

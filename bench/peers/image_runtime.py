@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""The forward pass of image.py by an inference engine: ONNX Runtime or OpenVINO (--engine). image.py writes the network
-as ONNX. Optional: needs the packages onnxruntime or openvino, and torch and onnx for writing, in the Python that runs
-this. Without them it says so in one line.
+"""The forward pass of image.py in an inference engine: ONNX Runtime or OpenVINO (--engine). image.py exports the network
+as ONNX. Optional: needs the packages onnxruntime or openvino, and torch and onnx for the export, in the Python that runs
+this. Without them it prints a one-line message.
 
   python3 -m venv FOLDER && FOLDER/bin/pip install torch onnx onnxruntime openvino
   rondo bench image-one --python FOLDER/bin/python
@@ -20,7 +20,7 @@ options = arguments(__doc__, what="forward", engine="onnxruntime", image=224, cl
 
 
 def export(folder):
-    """The network as a file, made by image.py with the options given to us."""
+    """Exports the network with image.py and our options; returns the path."""
     path = os.path.join(folder, "image.onnx")
     words = sys.argv[1:]
     if "--engine" in words:
@@ -45,7 +45,7 @@ def by_onnxruntime(path):
 
 def by_openvino(path):
     import openvino
-    # Latency: all threads at one request, as ours are. fp32, also where the CPU has bf16.
+    # Latency: all threads on one request, as in ours. fp32 even if the CPU has bf16.
     how = {"INFERENCE_NUM_THREADS": options.threads, "PERFORMANCE_HINT": "LATENCY", "INFERENCE_PRECISION_HINT": "f32"}
     request = openvino.Core().compile_model(path, "CPU", how).create_infer_request()
 
@@ -57,7 +57,7 @@ def by_openvino(path):
 
 
 def leave_logits(numpy, run):
-    """In place of PyTorch's, which image.py left beside weights and inputs (agree.py)."""
+    """Replaces PyTorch's logits, which image.py wrote next to weights and inputs (agree.py)."""
     sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "examples"))
     from tensors import read
     _, shape, data = read(os.path.join(options.agree, "inputs.safetensors"))["images"]

@@ -16,7 +16,7 @@ BUCKETS = 32
 
 
 def buckets(distance):
-    """T5's buckets of how far a key lies back: exact up to 15, then logarithmic up to 128."""
+    """T5's buckets of the distance to a key in the past: exact up to 15, then logarithmic up to 128."""
     far = BUCKETS // 2 + (torch.log(distance.clamp(min=16).float() / 16) * 16 / math.log(128 / 16)).long()
     return torch.where(distance < 16, distance.clamp(min=0), far.clamp(max=BUCKETS - 1))
 
@@ -40,7 +40,7 @@ class Attention(nn.Module):
         self.table = nn.Parameter(torch.randn(heads, BUCKETS) / math.sqrt(BUCKETS))
 
     def bias(self, distance):
-        """Added to the scores [H, Tq, Tk]; keys that lie ahead are hidden."""
+        """Added to the scores [H, Tq, Tk]; future keys are masked."""
         bias = self.table[:, buckets(distance)] * self.scale.view(-1, 1, 1)
         return bias.masked_fill(distance < 0, -1e30)
 
@@ -105,7 +105,7 @@ def whole_text(model, o):
 
 
 def one_by_one(model, o):
-    """Writing: the likeliest next token, then that one read."""
+    """Greedy decoding: each token generated is the next input."""
     model.eval()
     shape = (1, o.heads, o.tokens + 1, o.width // o.heads)
     caches = [[torch.zeros(shape), torch.zeros(shape)] for _ in model.blocks]
@@ -121,7 +121,7 @@ def one_by_one(model, o):
 
 
 def compare(model, o):
-    """The same network in our terms."""
+    """Writes the same network under our names."""
     shake(torch, model)
     toml = f"""[model]
 kind = "language-model"
@@ -153,7 +153,7 @@ kind = "none"
 
 
 class WholeText(nn.Module):
-    """The forward pass alone, for export: what does not depend on the tokens is computed once."""
+    """The forward pass alone, for export: everything independent of the tokens is computed once."""
 
     def __init__(self, model, o):
         super().__init__()

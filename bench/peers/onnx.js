@@ -1,7 +1,7 @@
 #!/usr/bin/env node
-// The forward pass of lm.py by ONNX Runtime, the inference engine a user would pick instead of PyTorch. Speaks the protocol
-// of protocol.py. Optional, as python3-torch is: needs the package onnxruntime-node where NODE_PATH says, and python3-torch,
-// with which lm.py writes the network as ONNX.
+// The forward pass of lm.py in ONNX Runtime, the inference engine a user would pick instead of PyTorch. Uses the protocol of
+// protocol.py. Optional, like python3-torch: needs the package onnxruntime-node in NODE_PATH, and python3-torch, with which
+// lm.py exports the network as ONNX.
 //
 //   npm install --prefix FOLDER onnxruntime-node --ignore-scripts
 //   NODE_PATH=FOLDER/node_modules rondo bench forward-lm
@@ -31,7 +31,7 @@ function load() {
   }
 }
 
-// The network as a file, made by lm.py with the options given to us.
+// Exports the network with lm.py and our options; returns the path.
 function exported(folder) {
   const file = path.join(folder, 'lm.onnx');
   const words = [path.join(__dirname, 'lm.py'), ...process.argv.slice(2), '--onnx', file];
@@ -46,7 +46,7 @@ function peakBytes() {
   return parseInt(line.split(/\s+/)[1], 10) * 1024;
 }
 
-// Seconds: by the wall, or what the processor spent on all threads, divided by their number.
+// Seconds of wall time, or of CPU time of all threads divided by their number.
 function clock(threads) {
   if (option('clock', 'wall') === 'wall') return Number(process.hrtime.bigint()) / 1e9;
   const used = process.cpuUsage();

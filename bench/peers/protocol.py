@@ -1,12 +1,12 @@
-"""What every peer shares: command line, threads, and the conversation with `rondo bench`.
+"""Shared by all peers: command line, threads, and the protocol of `rondo bench`.
 
-A peer is plain PyTorch as Debian packages it (python3-torch 1.13), written the way its manual would have it, with the
-same shapes, parameters, threads and optimizer as the network it is compared with. It builds the network, prints
+A peer is plain PyTorch as Debian packages it (python3-torch 1.13), written idiomatically, with the same shapes,
+parameters, threads and optimizer as the network it is compared with. It builds the network, prints
 
     ready {"parameters": ..., "torch": ...}
 
-and then answers lines: "go N" by the seconds of N executions, "memory" by the most bytes it ever held. It leaves at the
-end of its input. Try one by hand:  echo 'go 1' | bench/peers/lm.py --what forward
+and then answers requests: "go N" with the seconds for N executions, "memory" with its peak resident bytes. It exits at the
+end of its input. To try one by hand:  echo 'go 1' | bench/peers/lm.py --what forward
 """
 
 import argparse
@@ -23,17 +23,17 @@ def arguments(description, **sizes):
     parser.add_argument("--threads", type=int, default=os.cpu_count())
     parser.add_argument("--precision", choices=["fp32", "bf16"], default="fp32")
     parser.add_argument("--clock", choices=["wall", "processor"], default="wall",
-                        help="processor: time spent on all threads, divided by their number")
-    parser.add_argument("--agree", metavar="FOLDER", help="instead: write weights, inputs and answers there (agree.py)")
+                        help="processor: CPU time of all threads divided by their number")
+    parser.add_argument("--agree", metavar="FOLDER", help="only write weights, inputs and outputs there (for agree.py)")
     for name, default in sizes.items():
         parser.add_argument("--" + name.replace("_", "-"), type=type(default), default=default)
     return parser.parse_args()
 
 
 def load_torch(options):
-    """torch with as many threads as asked; a line instead of a traceback where there is none."""
-    # oneDNN 2.7, Debian 12's, executes AMX instructions without having configured the tiles, and dies of it. Without
-    # them bf16 is slower than this CPU could be, but it is what python3-torch can do.
+    """Imports torch and sets its threads; exits with a one-line message if it is not installed."""
+    # oneDNN 2.7 in Debian 12 executes AMX instructions without configuring the tiles, and crashes. Without them bf16 is
+    # slower than this CPU allows, but it is the best python3-torch can do.
     os.environ.setdefault("DNNL_MAX_CPU_ISA", "AVX512_CORE_BF16")
     try:
         import torch
@@ -45,7 +45,7 @@ def load_torch(options):
 
 
 def write_safetensors(path, tensors):
-    """Tensors of torch or arrays of numpy."""
+    """Accepts torch tensors or numpy arrays."""
     header, body = {}, b""
     for name, tensor in tensors.items():
         data = (tensor.detach().contiguous().numpy() if hasattr(tensor, "detach") else tensor).tobytes()
@@ -58,14 +58,14 @@ def write_safetensors(path, tensors):
 
 
 def shake(torch, module):
-    """Moves every parameter a little, also those that begin as zero or one: all of them must count."""
+    """Perturbs every parameter, including those initialized to zero or one, so that all affect the output."""
     with torch.no_grad():
         for parameter in module.parameters():
             parameter.add_(torch.randn_like(parameter) * 0.05)
 
 
 def agree(folder, toml, weights, inputs, logits):
-    """Leaves what another program needs to compute the same, and what came out here."""
+    """Writes everything another program needs to reproduce the output, and the output."""
     with open(os.path.join(folder, "model.toml"), "w") as file:
         file.write(toml)
     write_safetensors(os.path.join(folder, "weights.safetensors"), weights)
@@ -75,19 +75,19 @@ def agree(folder, toml, weights, inputs, logits):
 
 
 def peak_bytes():
-    """The most memory this process ever had (getrusage begins with that of the process which started it)."""
+    """Peak memory of this process (getrusage would inherit that of the parent process)."""
     with open("/proc/self/status") as status:
         return next(int(line.split()[1]) * 1024 for line in status if line.startswith("VmHWM:"))
 
 
 def leave(why):
-    """Without a network: `why` is what the report says."""
+    """Exits without a network; `why` appears in the report."""
     print(why, flush=True)
     sys.exit(0)
 
 
 def serve(torch, module, work, options):
-    """Says ready, then works when told."""
+    """Prints ready, then works on request."""
     facts = {
         "parameters": sum(p.numel() for p in module.parameters()),
         "torch": torch.__version__,
@@ -112,12 +112,12 @@ def answer(facts, work, options):
 
 
 def autocast(torch, options):
-    """The usual mixed precision of PyTorch on a CPU, or none."""
+    """PyTorch's standard mixed precision on CPUs, or none."""
     return torch.autocast("cpu", dtype=torch.bfloat16, enabled=options.precision == "bf16")
 
 
 def training_step(torch, module, loss, options, **settings):
-    """Forward, backward, AdamW: what a training loop does."""
+    """One iteration of a training loop: forward, backward, AdamW."""
     optimizer = torch.optim.AdamW(module.parameters(), lr=1e-4, **settings)
 
     def step():

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""RingFormer for translation in plain PyTorch: one encoder and one decoder block played at every level, with norms and
-low-rank signals of the level's own. Signals are played in one of these ways:
+"""RingFormer for translation in plain PyTorch: one encoder and one decoder block applied at every level, with per-level
+norms and low-rank signals. Signals are applied in one of these ways:
 
-  formed    the paper's: M = A B, a d x d matrix formed for every level and map, applied as a second product, then added
-  low-rank  two thin products, never formed
-  merged    W + M once before decoding, when weights no longer change
+  formed    as in the paper: M = A B, a d x d matrix formed for every level and map, applied as a second matmul and added
+  low-rank  two thin matmuls, never formed
+  merged    W + M formed once before decoding, when weights no longer change
 
 --what train: a step on [rows, tokens]; --what translate: beam search with caches to a fixed length."""
 
@@ -55,7 +55,7 @@ class Attention(nn.Module):
 
 
 class Level(nn.Module):
-    """What a level owns."""
+    """Parameters owned by one level."""
 
     def __init__(self, width, norms):
         super().__init__()
@@ -64,7 +64,7 @@ class Level(nn.Module):
         self.merged = None
 
     def merge(self, attention, up):
-        """Weights of the level's own in place of shared ones and signals."""
+        """Replaces shared weights and signals by weights of the level's own."""
         self.merged = [m.weight + s.matrix().t() for m, s in zip((attention.q, attention.k, attention.v), (self.q, self.k, self.v))]
         self.merged.append(up.weight + up.weight @ self.ff.matrix().t())
 
@@ -79,7 +79,7 @@ class Level(nn.Module):
 
 
 class Block(nn.Module):
-    """What all levels share."""
+    """Parameters shared by all levels."""
 
     def __init__(self, width, hidden, heads, decoder):
         super().__init__()
@@ -150,7 +150,7 @@ def training(model, o):
 
 
 def translating(model, o):
-    """Beam search whose hypotheses may not end: every sentence takes as many steps as it has tokens."""
+    """Beam search in which hypotheses cannot end: every sentence takes as many steps as it has tokens."""
     model.eval()
     with torch.inference_mode():
         model.merge()
@@ -183,7 +183,7 @@ def translating(model, o):
 
 
 def stack_weights(name, block, levels, norms):
-    """The weights of an encoder or decoder in our terms."""
+    """The weights of an encoder or decoder under our names."""
     weights = {f"{name}.feed_forward.0.up.weight": block.up.weight, f"{name}.feed_forward.0.down.weight": block.down.weight}
     for bank, attention in (("mixing", block.attention), ("cross", block.cross)):
         if attention is not None:
@@ -201,7 +201,7 @@ def stack_weights(name, block, levels, norms):
 
 
 def compare(model, o):
-    """The same network in our terms."""
+    """Writes the same network under our names."""
     shake(torch, model)
     toml = f"""[model]
 kind = "encoder-decoder"

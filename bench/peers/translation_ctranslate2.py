@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""A vanilla Transformer for translation by CTranslate2, in fp32 or with 8-bit weights (--compute): beam search over
-sentences that may not end, so that every search takes as many steps as ours. The network is that of our configuration
+"""A vanilla Transformer for translation in CTranslate2, in fp32 or with int8 weights (--compute): beam search in which
+hypotheses cannot end, so that every search takes as many steps as ours. The network is that of our configuration
 (no biases, GELU, post-norm, one norm for all sub-layers of a level), with random weights. Optional: needs the packages
-ctranslate2 and numpy in the Python that runs this. Without them it says so in one line.
+ctranslate2 and numpy in the Python that runs this. Without them it prints a one-line message.
 
   python3 -m venv FOLDER && FOLDER/bin/pip install ctranslate2 numpy
   rondo bench translate-vanilla --python FOLDER/bin/python
 
---agree FOLDER writes weights in our terms, and log p of every target token by CTranslate2.
+--agree FOLDER writes weights under our names, and log p of every target token from CTranslate2.
 """
 
 import math
@@ -31,7 +31,7 @@ EPSILON = 1e-5
 
 
 def make_weights(o):
-    """Random weights in our terms; spread as torch draws them."""
+    """Random weights under our names, distributed as in torch."""
     draw = numpy.random.default_rng(1)
 
     def matrix(rows, columns):

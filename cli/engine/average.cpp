@@ -1,4 +1,4 @@
-// rondo average: the mean of the weights of several checkpoints or models, as one model file.
+// rondo average: averages the weights of several checkpoints or models into one model file.
 #include "rondo/train/average.h"
 
 #include <fmt/format.h>
@@ -17,7 +17,7 @@ void run_average(const AverageOptions& options) {
   const AveragedModel averaged = run ? average_checkpoints(options.models[0], options.last)
                                      : average_models(options.models, verify_as(options.load));
   save_model(options.output, averaged.config, *averaged.network, averaged.metadata);
-  fmt::print("{}: the mean of {}\n", options.output,
+  fmt::print("{}: mean of {}\n", options.output,
              counted(averaged.count, run ? "checkpoint" : "model"));
 }
 

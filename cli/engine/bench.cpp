@@ -1,4 +1,4 @@
-// rondo bench: measures cases and says how near this machine's limits they come.
+// rondo bench: measures cases and compares them with this machine's limits.
 #include <fmt/format.h>
 
 #include "cli/engine/bench_data.h"
@@ -11,7 +11,7 @@ namespace rondo::cli {
 namespace {
 
 constexpr const char* kProcessorNote =
-    "times are processor time over threads: waiting, also for each other, does not count";
+    "times are CPU time divided by threads: waiting, even for other threads, does not count";
 
 std::vector<BenchCase> chosen_cases(const BenchOptions& options) {
   if (!options.names.empty()) return find_bench_cases(options.names);
@@ -44,7 +44,7 @@ rondo::BenchOptions bench_settings(const BenchOptions& options, std::string& not
   settings.peer.folder = options.peers.empty() ? find_peers() : options.peers;
   if (settings.peers && settings.peer.folder.empty()) {
     settings.peers = false;
-    note = "no folder bench/peers beside recipes/: no ratios to PyTorch (--peers FOLDER)";
+    note = "no folder bench/peers next to recipes/: no ratios to PyTorch (--peers FOLDER)";
   }
   return settings;
 }
@@ -58,7 +58,7 @@ void run_bench(const BenchOptions& options) {
     start_engine(options.compute);
     return fmt::print("{}\n", bench_memory_of(options.memory_of));
   }
-  const std::vector<BenchCase> cases = chosen_cases(options);  // complains before it measures
+  const std::vector<BenchCase> cases = chosen_cases(options);  // throws before measuring
   const MachineDescription machine = describe_machine();
   start_engine(options.compute);
   const int64_t threads = at::get_num_threads();

@@ -1,4 +1,4 @@
-// Reading a training configuration's data alone, and training on it, in turns.
+// Times loading a training configuration's data alone and training on it, in turns.
 #include "cli/engine/bench_data.h"
 
 #include <fmt/format.h>
@@ -17,11 +17,11 @@ namespace {
 
 constexpr int64_t kImageBatches = 8;
 
-// A task, and the reading of batches as it does it, without the model.
+// A task, and a function that loads its batches without the model.
 struct DataSource {
   std::shared_ptr<Task> task;
   std::function<void()> read;
-  int64_t batches = 1;  // of one read()
+  int64_t batches = 1;  // per read()
 };
 
 DataSource language_source(const RunConfig& config, const std::string& cache) {
@@ -52,8 +52,8 @@ DataSource image_source(const RunConfig& config) {
   o.rows = config.train.batch;
   o.side = image_side(config.model);
   o.threads = config.images.threads;
-  // Made anew for every sample: a loader that works ahead would take cores from the training that
-  // is timed beside it.
+  // Created anew for every sample: a loader that prefetches would take cores from the training
+  // steps timed in between.
   const AugmentConfig augment = config.augment;
   return {task,
           [images, augment, o] {
@@ -71,12 +71,12 @@ DataSource open_source(const RunConfig& config, const std::string& cache) {
   return image_source(config);
 }
 
-// What the ratio of both rates means.
+// Interprets the ratio of the two rates.
 std::string data_verdict(const BenchClaim& claim) {
   const double share = 100.0 / claim.value.median;
   return fmt::format(
-      "{}: reading and preparing a batch takes {:.1f} % of the time of a training step with it",
-      share < 100.0 ? "the data keep up" : "the model waits for its data", share);
+      "{}: loading and preparing a batch takes {:.1f} % of the time of a training step",
+      share < 100.0 ? "data loading keeps up" : "the model waits for data", share);
 }
 
 }  // namespace
@@ -92,7 +92,7 @@ void bench_data(const BenchOptions& options) {
   const auto loss = [task = source.task] { return task->next_loss(); };
   const auto step = std::make_shared<TrainingStep>(network, loss, config.train.precision == "bf16",
                                                    config.optimizer);
-  (*step)();  // some tasks know how large their batches are only then
+  (*step)();  // some tasks know their batch size only after a step
   const double units = source.task->units_per_batch();
 
   rondo::BenchOptions settings;

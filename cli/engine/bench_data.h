@@ -1,4 +1,4 @@
-// rondo bench --data: whether data keep up with the model they are for.
+// rondo bench --data: whether data loading keeps up with the model.
 #pragma once
 
 #include "cli/verbs.h"

@@ -1,4 +1,4 @@
-// Results in words and numbers.
+// Reports of rondo bench.
 #include "cli/engine/bench_report.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// How results of rondo bench are shown: for people, and as JSON.
+// Reports of rondo bench, as text and as JSON.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -7,7 +7,7 @@
 
 namespace rondo::cli {
 
-// Amount per second of each limit of the machine, by name.
+// Rate of each machine limit, by name.
 struct MachineLimits {
   struct Entry {
     std::string name;

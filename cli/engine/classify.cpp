@@ -1,4 +1,4 @@
-// rondo classify: paths in, one line an image out, in their order and in constant memory.
+// rondo classify: paths in, one line per image out, in input order and in constant memory.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -21,9 +21,9 @@
 namespace rondo::cli {
 namespace {
 
-constexpr size_t kEntriesPerRow = 4;  // broken images that wait with a batch, at most so many times
+constexpr size_t kEntriesPerRow = 4;  // limits the broken images that wait with a batch
 
-// Those of the command line, then those of the list as they arrive.
+// The paths of the command line, then those of the list as they arrive.
 class ImagePaths {
  public:
   explicit ImagePaths(const ClassifyOptions& options) : given_(list_images(options.paths)) {
@@ -32,7 +32,8 @@ class ImagePaths {
     total_ = known ? static_cast<int64_t>(given_.size()) + (list_ ? list_->total() : 0) : 0;
   }
 
-  // Up to `most`. With `wait` at least one, unless there are no more; else those that are there.
+  // Up to `most` paths. With `wait`, at least one unless there are no more; otherwise those that
+  // have arrived.
   std::vector<std::string> take(size_t most, bool wait) {
     std::vector<std::string> paths;
     for (; next_ < given_.size() && paths.size() < most; ++next_) paths.push_back(given_[next_]);
@@ -84,7 +85,7 @@ class ClassifyRun {
       seen_ += static_cast<int64_t>(entries_.size());
       if (seen_ > options_.batch) progress.update(seen_);
     }
-    if (seen_ > options_.batch) progress.finish();  // a few photographs need none
+    if (seen_ > options_.batch) progress.finish();  // no progress bar for a single batch
     if (failed_ > 0) {
       throw Error(ExitCode::bad_input, fmt::format("{} of {} could not be read",
                                                    with_commas(failed_), counted(seen_, "image")));
@@ -92,7 +93,7 @@ class ClassifyRun {
   }
 
  private:
-  // An image of the batch; the readable ones have its rows, in turn.
+  // An image of the batch; the readable ones fill its rows in order.
   struct Entry {
     std::string path;
     std::string error;
@@ -105,8 +106,8 @@ class ClassifyRun {
     }
   }
 
-  // Fills a batch with readable images: all passes through the network but the last have one size,
-  // so that its memory is used again. Whoever feeds a pipe slowly gets what is there answered.
+  // Fills a batch with readable images: all forward passes but the last have the same size, so that
+  // memory is reused. From a slow pipe, the batch holds what has arrived.
   bool gather() {
     const auto batch = static_cast<size_t>(options_.batch);
     entries_.clear();
@@ -140,14 +141,14 @@ class ClassifyRun {
         if (options_.json) print_json_line({{"path", entry.path}, {"error", entry.error}});
       }
     }
-    // A stream may be read by a person or program that waits for each line.
+    // The reader may be waiting for each line.
     if (std::fflush(stdout) != 0) {
       throw Error(ExitCode::io,
                   fmt::format("standard output: cannot write: {}", std::strerror(errno)));
     }
   }
 
-  // Four decimals of a probability: more would differ with the batch an image came in.
+  // Four decimals of a probability: further digits depend on the batch.
   void print_prediction(const std::string& path, const Prediction& prediction) const {
     const ClassNames& names = classifier_.names();
     nlohmann::json top = nlohmann::json::array();
@@ -186,7 +187,7 @@ class ClassifyRun {
 }  // namespace
 
 void run_classify(const ClassifyOptions& options) {
-  ImagePaths paths(options);  // first: what is wrong with a path needs no network
+  ImagePaths paths(options);  // first: a bad path fails before the network is loaded
   start_engine(options.compute);
   ClassifyRun(options, std::move(paths)).run();
 }

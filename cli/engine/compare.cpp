@@ -1,4 +1,4 @@
-// rondo compare: two models on the same test items, and whether their difference is real.
+// rondo compare: two models on the same test items, and whether they differ significantly.
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
@@ -59,9 +59,8 @@ void run_compare(const CompareOptions& options) {
     fmt::print("{}\n", json.dump(2));
     return;
   }
-  fmt::print(
-      "{:<16} {:>10} {:>10} {:>10}  95 % of the difference, by paired bootstrap over {} items\n",
-      "", "a", "b", "a - b", a.items.size());
+  fmt::print("{:<16} {:>10} {:>10} {:>10}  95 % interval by paired bootstrap over {} items\n", "",
+             "a", "b", "a - b", a.items.size());
   for (const auto& [metric, comparison] : all) print_comparison(metric, comparison);
 }
 

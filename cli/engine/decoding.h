@@ -1,4 +1,4 @@
-// The decoding options of a command line as the library has them.
+// Converts the decoding options of the command line to those of the library.
 #pragma once
 
 #include "cli/verbs.h"

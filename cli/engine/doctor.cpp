@@ -1,4 +1,4 @@
-// rondo doctor: what this machine offers, what is slow or missing, and how to mend it.
+// rondo doctor: what this machine offers, what is slow or missing, and how to fix it.
 #include <dlfcn.h>
 #include <fmt/format.h>
 #include <torch/version.h>
@@ -25,10 +25,10 @@ namespace {
 struct Finding {
   std::string what;
   std::string value;
-  std::string mend;  // empty: fine
+  std::string mend;  // how to fix it; empty: fine
 };
 
-// The BLAS that is really loaded, by the files mapped into this process.
+// The BLAS that is actually loaded, according to the files mapped into this process.
 std::string loaded_blas() {
   std::ifstream maps("/proc/self/maps");
   std::string line;
@@ -55,7 +55,7 @@ Finding blas_finding() {
               : "the reference BLAS is 17 to 50 times slower: apt-get install libopenblas0-openmp"};
 }
 
-// Which of its kernels OpenBLAS took. It names processors of that generation.
+// The kernels OpenBLAS selected, named after a CPU generation.
 Finding openblas_finding() {
   using CoreName = char* (*)();
   const auto core = reinterpret_cast<CoreName>(dlsym(RTLD_DEFAULT, "openblas_get_corename"));
@@ -88,10 +88,10 @@ Finding instruction_finding() {
   const std::string sets = instruction_sets();
   const bool vector = sets.find("AVX2") != std::string::npos;
   return {"instruction sets", sets,
-          vector ? "" : "without AVX2 everything runs several times slower; use a newer CPU"};
+          vector ? "" : "without AVX2 everything is several times slower: use a newer CPU"};
 }
 
-// "CPU capability usage: AVX512" of libtorch's own description, the same in 1.13 and 2.x.
+// From "CPU capability usage: AVX512" in libtorch's description, the same in 1.13 and 2.x.
 std::string aten_capability() {
   const std::string config = at::show_config();
   const std::string mark = "CPU capability usage: ";
@@ -101,8 +101,8 @@ std::string aten_capability() {
   return config.substr(at + mark.size(), end - at - mark.size());
 }
 
-// Libraries in this process, by the files it has mapped, and how many of them are stand-ins for
-// what libtorch names but never calls (tools/stand_ins.py), which only some builds have.
+// Libraries mapped into this process, and how many of them are stand-ins for libraries that
+// libtorch links but never calls (tools/stand_ins.py), which only some builds have.
 Finding library_finding() {
   std::ifstream maps("/proc/self/maps");
   std::set<std::string> all;
@@ -115,13 +115,12 @@ Finding library_finding() {
   }
   const std::string loaded = fmt::format("{} loaded", static_cast<int64_t>(all.size()) - stand_ins);
   if (stand_ins > 0) {
-    return {"libraries", fmt::format("{}, {} that are never called left out", loaded, stand_ins),
-            ""};
+    return {"libraries", fmt::format("{}, {} unused ones skipped", loaded, stand_ins), ""};
   }
   const auto program = std::filesystem::read_symlink("/proc/self/exe");
   if (std::filesystem::exists(program.parent_path() / "stand_ins")) {
     return {"libraries", loaded + ", stand-ins are for another libtorch and ignored",
-            "build again: starting would take a third less time"};
+            "rebuild: startup would take a third less time"};
   }
   return {"libraries", loaded + " (no fast start: built without RONDO_FAST_START)", ""};
 }
@@ -131,7 +130,7 @@ Finding thread_finding() {
   const auto cores = static_cast<int>(std::thread::hardware_concurrency());
   return {
       "threads", fmt::format("{} of {} cores", threads, cores),
-      threads < cores ? "OMP_NUM_THREADS limits torch below the number of cores: unset it" : ""};
+      threads < cores ? "OMP_NUM_THREADS limits torch to fewer threads than cores: unset it" : ""};
 }
 
 Finding memory_finding() {
@@ -146,7 +145,7 @@ Finding memory_finding() {
   }
   const bool low = available < (int64_t{2} << 30);
   return {"memory", fmt::format("{} free of {}", human_bytes(available), human_bytes(total)),
-          low ? "less than 2 GiB is free: training needs more" : ""};
+          low ? "less than 2 GiB free: training needs more" : ""};
 }
 
 std::vector<Finding> examine() {
@@ -156,7 +155,7 @@ std::vector<Finding> examine() {
       blas_finding(),
       openblas_finding(),
       {"oneDNN", at::hasMKLDNN() ? "yes" : "no",
-       at::hasMKLDNN() ? "" : "this libtorch has no oneDNN: bf16 will not be faster than fp32"},
+       at::hasMKLDNN() ? "" : "this libtorch has no oneDNN: bf16 is no faster than fp32"},
       instruction_finding(),
       {"ATen kernels", aten_capability(), ""},
       library_finding(),
@@ -169,7 +168,7 @@ std::vector<Finding> examine() {
 
 void run_doctor(const DoctorOptions& options) {
   start_engine();
-  at::matmul(at::ones({8, 8}), at::ones({8, 8}));  // so that the BLAS is loaded
+  at::matmul(at::ones({8, 8}), at::ones({8, 8}));  // loads the BLAS
   const std::vector<Finding> findings = examine();
   if (options.json) {
     nlohmann::json out = nlohmann::json::array();
@@ -185,7 +184,7 @@ void run_doctor(const DoctorOptions& options) {
     if (!f.mend.empty()) fmt::print("      → {}\n", f.mend);
     problems += f.mend.empty() ? 0 : 1;
   }
-  fmt::print("{}\n", problems == 0 ? "nothing to mend" : fmt::format("{} to mend", problems));
+  fmt::print("{}\n", problems == 0 ? "nothing to fix" : fmt::format("{} to fix", problems));
 }
 
 }  // namespace rondo::cli

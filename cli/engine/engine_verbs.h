@@ -1,4 +1,4 @@
-// The verbs that compute. Each throws what goes wrong.
+// The verbs that run in the engine. Each throws on failure.
 #pragma once
 
 #include "cli/serve_options.h"
@@ -22,7 +22,7 @@ void run_state_fork(const StateForkOptions& options);
 void run_state_info(const StateInfoOptions& options);
 void run_state_read(const StateReadOptions& options);
 void run_study(const StudyOptions& options);
-// Returns the exit code: 0, or 128 + a signal that stopped it.
+// Returns the exit code: 0, or 128 + the signal that stopped it.
 int run_train(const TrainOptions& options);
 void run_translate(const TranslateOptions& options);
 

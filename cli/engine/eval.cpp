@@ -1,4 +1,4 @@
-// rondo eval: by task.
+// rondo eval: dispatches by task.
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>

@@ -1,4 +1,4 @@
-// Scoring an image network on a set of images.
+// Scores an image network on a set of images.
 #include "cli/engine/eval_tasks.h"
 
 #include <fmt/format.h>
@@ -15,15 +15,15 @@
 namespace rondo::cli {
 namespace {
 
-// Labels are places in the sorted list of a set's classes. In a set that lacks a class, or has
-// others, they stand for something else than the network learned.
+// Labels are indices into the sorted list of a set's classes. In a set that lacks a class or has
+// others, they do not match the classes the network was trained on.
 void compare_classes(const ImageSet& images, const ClassNames& names, const std::string& source) {
   for (size_t i = 0; i < images.classes().size(); ++i) {
     const std::string number = std::to_string(i);
     const std::string& here = images.classes()[i];
     const std::string& there = names.ids[i];
     if (here == there || here == number || there == number) continue;
-    log_warn("{}: class {} is '{}', the network learned '{}' as that number", source, i,
+    log_warn("{}: class {} is '{}', but the network was trained with '{}'", source, i,
              printable(here), printable(there));
     return;
   }

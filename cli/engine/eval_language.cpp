@@ -76,8 +76,8 @@ LanguageTest test_language(const EvalOptions& options) {
   const TrainedLanguageModel trained = load_language_model(options.run, options.tokenizer, verify);
   if (options.without_state && !trained.model->stack().has_states()) {
     throw Error(ExitCode::usage,
-                fmt::format("{}: has no recurrent states to do without", options.run),
-                "leave --without-state out");
+                fmt::format("{}: --without-state needs a model with recurrent states", options.run),
+                "omit --without-state");
   }
   const bool uses_state = !options.state_in.empty() || !options.state_out.empty();
   State state;

@@ -1,4 +1,4 @@
-// Translating a test set and scoring it.
+// Translates a test set and scores the result.
 #include "cli/engine/eval_tasks.h"
 
 #include <fmt/format.h>
@@ -46,8 +46,8 @@ TestSet read_test(const EvalOptions& options) {
 
 struct System {
   std::vector<std::string> lines;
-  Agreement as_fp32;  // with --agreement: with the network as trained in fp32,
-  Agreement as_bf16;  // and in bf16, where weights are decoded as that
+  Agreement as_fp32;  // --agreement with the training network in fp32,
+  Agreement as_bf16;  // and in bf16 if decoding uses bf16 weights
   double seconds = 0;
 };
 
@@ -94,10 +94,9 @@ void say_agreement(const EvalOptions& options, const System& system) {
     const double share = static_cast<double>(found.same) / static_cast<double>(found.sentences);
     json[precision] = {{"sentences", found.sentences}, {"same", found.same}, {"share", share}};
     if (options.json) return;
-    fmt::print(
-        "{} of {} ({:.1f} %): fast decoding in {} writes what the training network writes in {}\n",
-        found.same, counted(found.sentences, "sentence"), 100.0 * share, options.decoding.precision,
-        precision);
+    fmt::print("{} of {} ({:.1f} %): fast decoding in {} agrees with the training network in {}\n",
+               found.same, counted(found.sentences, "sentence"), 100.0 * share,
+               options.decoding.precision, precision);
   };
   say("fp32", system.as_fp32);
   say("bf16", system.as_bf16);
@@ -109,7 +108,7 @@ TestItems items_of(const System& system, const TestSet& test, const EvalOptions&
   items.task = "translation";
   BleuOptions bleu;
   bleu.tokenize = options.tokenize;
-  uint64_t hash = 0;  // of the references: what was tested on
+  uint64_t hash = 0;  // of the references, identifies the test set
   for (size_t i = 0; i < test.target.size(); ++i) {
     const std::vector<std::string_view> reference = {strip_right(test.target[i])};
     const std::string_view line = strip_right(system.lines[i]);

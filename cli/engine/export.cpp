@@ -1,4 +1,4 @@
-// rondo export: a trained model in a folder of its own.
+// rondo export: a trained model as a self-contained folder.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -22,13 +22,13 @@ namespace fs = std::filesystem;
 
 constexpr int64_t kMaxExportedTokenizerBytes = int64_t{64} << 20;
 
-// Files gather beside the target, which appears when all of them are there.
+// Writes files to a temporary folder next to the target, which commit() renames into place.
 class NewFolder {
  public:
   explicit NewFolder(const std::string& path) : path_(trimmed(path)) {
     std::error_code error;
     if (fs::exists(path_, error) && !(fs::is_directory(path_) && fs::is_empty(path_))) {
-      throw Error(ExitCode::usage, fmt::format("{}: exists already", path_),
+      throw Error(ExitCode::usage, fmt::format("{}: already exists", path_),
                   "choose a folder that does not exist, or an empty one");
     }
     const fs::path whole = fs::absolute(path_);
@@ -38,8 +38,8 @@ class NewFolder {
     fs::create_directory(temporary_, error);
     if (error) {
       throw Error(ExitCode::io,
-                  fmt::format("{}: cannot make the folder: {}", path_, error.message()),
-                  "the folder above it must exist and be writable");
+                  fmt::format("{}: cannot create the folder: {}", path_, error.message()),
+                  "its parent folder must exist and be writable");
     }
   }
   ~NewFolder() {
@@ -79,7 +79,7 @@ void write_tokenizers(const NewFolder& folder, RunConfig run) {
   }
 }
 
-// The weights with what `find_trained` wants to know, as a model file.
+// Writes a model file: the weights with the metadata that `find_trained` needs.
 void write_model(const NewFolder& folder, const TrainedFiles& trained, const Network& network,
                  const std::string& precision) {
   std::map<std::string, std::string> metadata = {
@@ -97,7 +97,7 @@ void write_model(const NewFolder& folder, const TrainedFiles& trained, const Net
   save_tensors(exported_model_path(folder.temporary()), tensors, metadata, Checksum::xxh3);
 }
 
-// The step that the weights are of.
+// The training step of the weights.
 int64_t step_of(const TrainedFiles& trained, const std::optional<RunSummary>& run) {
   const int64_t step = checkpoint_step(trained.weights);
   if (step > 0) return step;
@@ -108,7 +108,7 @@ int64_t step_of(const TrainedFiles& trained, const std::optional<RunSummary>& ru
 }  // namespace
 
 void run_export(const ExportOptions& options) {
-  NewFolder folder(options.output);  // first: a bad place costs nothing
+  NewFolder folder(options.output);  // first: a bad target fails before any work
   start_engine();
   ExportFacts facts;
   facts.trained = find_trained(options.run);

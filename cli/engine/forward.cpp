@@ -11,7 +11,7 @@
 namespace rondo::cli {
 namespace {
 
-// Keeps activations whose name matches one of the patterns.
+// Keeps the activations whose names match one of the patterns.
 class Capture : public Observer {
  public:
   explicit Capture(const std::vector<std::string>& patterns) : patterns_(patterns) {}
@@ -84,9 +84,9 @@ void run_forward(const ForwardOptions& options) {
   if (uses_state && !has_state) {
     throw Error(ExitCode::usage,
                 fmt::format("{}: only language models carry a state between calls", options.model),
-                "leave --state-in and --state-out out");
+                "omit --state-in and --state-out");
   }
-  // The fingerprint reads all weights, so it is made only when a state file is involved.
+  // The fingerprint reads all weights, so it is computed only if a state file is involved.
   const std::string name = uses_state ? fingerprint(model.config, *network) : "";
   State state;
   if (!options.state_in.empty()) {

@@ -1,4 +1,4 @@
-// rondo generate: writing in constant memory for as long as asked.
+// rondo generate: generates text of any length in constant memory.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -25,13 +25,13 @@ int64_t resident_memory() {
 
 std::string prompt_of(const GenerateOptions& options) {
   if (!options.prompt.empty() && !options.prompt_file.empty()) {
-    throw Error(ExitCode::usage, "--prompt and --prompt-file exclude each other",
+    throw Error(ExitCode::usage, "--prompt and --prompt-file are mutually exclusive",
                 "give one of them");
   }
   return options.prompt_file.empty() ? options.prompt : read_document(options.prompt_file);
 }
 
-SamplerOptions sampler_options(const GenerateOptions& o) {
+SamplerOptions sampler_options(const GenerateOptions& o, const TrainedLanguageModel& model) {
   SamplerOptions s;
   s.temperature = o.temperature;
   s.top_k = o.top_k;
@@ -39,6 +39,7 @@ SamplerOptions sampler_options(const GenerateOptions& o) {
   s.repetition_penalty = o.repetition_penalty;
   s.repetition_window = o.repetition_window;
   s.seed = o.seed;
+  s.excluded = tokens_without_text(*model.tokenizer, model.model->config().vocabulary);
   return s;
 }
 
@@ -47,7 +48,7 @@ kernels::PackedFormat packed_format(const std::string& name) {
   return name == "bf16" ? kernels::PackedFormat::bf16 : kernels::PackedFormat::int8;
 }
 
-// Seconds per token of the first and the last tenth, and the memory held after two windows, when
+// Seconds per token over the first and the last tenth, and resident memory after two windows, when
 // all buffers are full, and at the end.
 struct Pace {
   double first = 0;
@@ -111,17 +112,17 @@ void run_generate(const GenerateOptions& options) {
       state);
   read_with_progress(writer, tokens);
   const std::chrono::duration<double> ready = std::chrono::steady_clock::now() - started;
-  Sampler sampler(sampler_options(options));
+  Sampler sampler(sampler_options(options, trained));
   for (const int64_t token : writer.recent()) sampler.remember(token);
   const int64_t window = trained.model->config().time.window;
-  // People see prompt and continuation as one text; programs get the continuation alone.
+  // On a terminal, print prompt and continuation as one text; to a pipe, only the continuation.
   const bool person = isatty(STDOUT_FILENO) == 1;
   if (person) fmt::print("{}", prompt);
   const Pace pace = write_tokens(options, window, writer, sampler, trained.tokenizer);
   if (person) fmt::print("\n");
   if (!options.state_out.empty()) writer.state().save(options.state_out, trained.fingerprint());
   if (options.stats) {
-    fmt::print(stderr, "\nready in {:.3f} ms: {}{} of prompt read\n", ready.count() * 1e3,
+    fmt::print(stderr, "\nready in {:.3f} ms: {}{} of prompt processed\n", ready.count() * 1e3,
                options.state_in.empty() ? "" : "state restored, ",
                counted(static_cast<int64_t>(tokens.size()), "token"));
     print_pace(pace);

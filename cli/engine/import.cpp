@@ -1,4 +1,4 @@
-// rondo import: another program's weights into a model file of ours.
+// rondo import: converts another program's weights to a model file.
 #include "rondo/model/import.h"
 
 #include <fmt/format.h>

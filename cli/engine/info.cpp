@@ -1,4 +1,4 @@
-// rondo info: what a model costs, beside what its paper prints.
+// rondo info: the cost of a model, next to the figures in its paper.
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
@@ -20,21 +20,21 @@ const ZooEntry* zoo_entry(const std::string& name) {
   return nullptr;
 }
 
-// What is shown: a model's cost, and where the papers speak of it.
+// A model's cost, and its entry in the papers.
 struct Report {
   std::string name;
   Cost cost;
   CountRule rule = CountRule::macs;
   std::string rule_name;
   const ZooEntry* entry = nullptr;  // null: not a named model
-  bool changed = false;             // by --set or a size: the paper's figures are not of this one
+  bool changed = false;             // by --set or a size: the paper's figures do not apply
 };
 
 const char* parameters_key(const PaperFigures& f) {
   return f.without_embeddings ? "parameters_without_embeddings" : "parameters";
 }
 
-// Figures stay text: a number would claim digits that the paper does not print.
+// Figures stay text: a number would suggest digits that the paper does not print.
 nlohmann::json paper_json(const Report& report) {
   const PaperFigures& f = report.entry->figures;
   nlohmann::json paper = {
@@ -82,7 +82,7 @@ void print_paper(const Report& report) {
   const PaperFigures& f = report.entry->figures;
   fmt::print("\n{}, {}\n", report.entry->paper, report.entry->row);
   if (report.changed) {
-    fmt::print("  changed: the paper's figures are of the model as it is named\n");
+    fmt::print("  changed: the paper's figures are for the unmodified model\n");
     return;
   }
   const char* what = f.without_embeddings ? "parameters without embeddings" : "parameters";
@@ -94,7 +94,7 @@ void print_paper(const Report& report) {
   if (!f.note.empty()) fmt::print("  note: {}\n", f.note);
 }
 
-// Four decimals of a billion, as the papers' figures are compared to; small models in plain units.
+// Billions with four decimals, for comparison with the papers' figures; SI units for small models.
 std::string billions(double count) {
   return count < 1e8 ? si_count(count) : fmt::format("{:.4f} G", count / 1e9);
 }
@@ -108,13 +108,13 @@ void print_table(const Report& report) {
   row("parameters", with_commas(cost.parameters));
   row("  without embeddings and head", with_commas(cost.without_embeddings));
   row("  shared by several levels", with_commas(cost.shared));
-  row("  of one level each", with_commas(cost.per_level));
+  row("  specific to one level", with_commas(cost.per_level));
   row("multiply-adds", billions(cost.multiply_adds));
   row("  with 5 per normalized element", billions(cost.with_norms()));
   if (report.rule == CountRule::authors) {
     row("operations by the authors' rule", billions(cost.by(report.rule)));
   }
-  fmt::print("\n{:<24}{:>16}{:>16}{:>16}\n", "part", "parameters", "of them shared",
+  fmt::print("\n{:<24}{:>16}{:>16}{:>16}\n", "part", "parameters", "of which shared",
              report.rule == CountRule::macs ? "multiply-adds" : "operations");
   for (const CostPart& part : cost.parts) {
     if (part.parameters == 0 && part.by(report.rule) == 0) continue;
@@ -137,7 +137,7 @@ void run_info(const InfoOptions& options) {
   const std::string kind = model.config.kind();
   if (options.count == "authors" && kind == "language-model") {
     throw Error(ExitCode::usage, "--count authors does not apply to a model of kind language-model",
-                "it is the rule of a paper on translation and images");
+                "the rule is from a paper on translation and images");
   }
   Report report;
   report.name = model.name;

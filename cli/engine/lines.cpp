@@ -1,4 +1,4 @@
-// Reading lines as they arrive.
+// Reads lines as they arrive.
 #include "cli/engine/lines.h"
 
 #include <fmt/format.h>
@@ -26,7 +26,7 @@ LineReader::LineReader(const std::string& input) {
   count_lines();
 }
 
-// Of a regular file on stdin: reads it once without moving the place others read from.
+// For a regular file on stdin: reads it once without moving the file offset.
 void LineReader::count_lines() {
   struct stat about = {};
   if (file_.has_value() || fstat(STDIN_FILENO, &about) != 0 || !S_ISREG(about.st_mode)) return;
@@ -71,7 +71,7 @@ bool LineReader::more_waits() const {
   return poll(&ready, 1, 0) > 0;
 }
 
-// Takes one whole line out of the buffer; false if there is none yet.
+// Extracts one complete line from the buffer; false if there is none yet.
 bool LineReader::next_line(std::string& line) {
   while (true) {
     const size_t end = buffer_.find('\n', start_);

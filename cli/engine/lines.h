@@ -1,5 +1,5 @@
-// Lines of text as they arrive, without a byte order mark: from a pipe as many as are there, so
-// that whoever types or feeds one line at a time gets an answer to each.
+// Lines of text as they arrive, without a byte order mark: from a pipe, as many as are available,
+// so that interactive input gets an answer line by line.
 #pragma once
 
 #include <cstdint>
@@ -16,14 +16,14 @@ class LineReader {
   // A file (plain, .gz, .zst), or "-" for stdin.
   explicit LineReader(const std::string& input);
 
-  // At least one line (it waits for that), at most `most`, without their ends; none at the end of
+  // At least one line (blocks until then) and up to `most`, without line ends; none at the end of
   // the input. From a pipe, no more than have arrived.
   std::vector<std::string> take(size_t most);
 
-  // The same without waiting: also none when nothing has arrived yet.
+  // The same without blocking: also none if nothing has arrived yet.
   std::vector<std::string> take_arrived(size_t most);
 
-  // How many lines there will be, where that can be known without waiting; 0 otherwise.
+  // The total number of lines if it is known without blocking; 0 otherwise.
   int64_t total() const { return total_; }
   int64_t overlong() const { return overlong_; }
 
@@ -35,9 +35,9 @@ class LineReader {
 
   std::optional<TextReader> file_;  // unset: stdin
   std::string buffer_;
-  size_t start_ = 0;  // of what is not taken yet
+  size_t start_ = 0;  // of what is not consumed yet
   bool ended_ = false;
-  bool first_ = true;      // no line was taken yet
+  bool first_ = true;      // no line was consumed yet
   bool dropping_ = false;  // within the rest of an overlong line
   int64_t total_ = 0;
   int64_t overlong_ = 0;

@@ -1,4 +1,4 @@
-// The engine's interface: finds the verb, reads its options, turns exceptions into a message.
+// The engine's interface: finds the verb, decodes its options, converts exceptions to a message.
 #include <fmt/format.h>
 
 #include <exception>
@@ -63,7 +63,7 @@ int run_engine_verb(const std::string& verb, std::string_view options) {
   const auto found = engine_verbs().find(verb);
   if (found == engine_verbs().end()) {
     throw Error(ExitCode::failure, fmt::format("the engine has no verb '{}'", printable(verb)),
-                "librondo_engine.so is of another version than rondo: build both again");
+                "rondo and librondo_engine.so have different versions: rebuild both");
   }
   return found->second(options);
 }

@@ -1,4 +1,4 @@
-// Writing run.json.
+// Writes run.json.
 #include "cli/engine/run_record.h"
 
 #include <ATen/Parallel.h>

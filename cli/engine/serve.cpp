@@ -22,6 +22,8 @@ serve::Limits serve_limits(const ServeVerb& o) {
   l.text_bytes = o.text_bytes;
   l.image_bytes = o.image_bytes;
   l.image_pixels = o.image_pixels;
+  l.state_file_bytes = o.state_file_bytes;
+  l.lines = o.lines;
   l.states = o.states;
   l.state_bytes = o.state_bytes;
   l.state_ttl_seconds = o.state_ttl;

@@ -1,4 +1,4 @@
-// Starting torch; folders and documents.
+// Starts torch; folders and documents.
 #include "cli/engine/session.h"
 
 #include <algorithm>

@@ -1,5 +1,4 @@
-// What verbs of the engine share: how to compute, the cache folder, text from a file or
-// stdin.
+// Shared by the engine's verbs: starting torch, the cache folder, text from a file or stdin.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +10,7 @@
 
 namespace rondo::cli {
 
-// The allocator, the kernels to use and torch's threads (Debian's libtorch comes up with one).
+// Sets the allocator, the kernels and torch's threads (Debian's libtorch starts with one).
 void start_engine(const ComputeOptions& how = {});
 
 inline Verify verify_as(const LoadOptions& how) {
@@ -24,7 +23,7 @@ std::string cache_folder(const std::string& given);
 // The whole text of a file (plain, .gz, .zst), or of stdin for "-".
 std::string read_document(const std::string& path);
 
-// Reads tokens into a document, with a progress bar where that takes long.
+// Feeds tokens to a generator, with a progress bar if it takes long.
 void read_with_progress(Generator& document, const std::vector<int32_t>& tokens);
 
 }  // namespace rondo::cli

@@ -1,4 +1,4 @@
-// rondo state: read a document into a file, tell what a state file holds, copy one.
+// rondo state: processes a document into a state file, describes or copies a state file.
 #include "rondo/recurrence/state.h"
 
 #include <fmt/format.h>

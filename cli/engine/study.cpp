@@ -51,13 +51,18 @@ void run_study(const StudyOptions& options) {
   const auto found = studies().find(options.kind);
   if (found == studies().end()) {
     throw Error(ExitCode::failure, fmt::format("the engine has no study '{}'", options.kind),
-                "librondo_engine.so is of another version than rondo: build both again");
+                "rondo and librondo_engine.so have different versions: rebuild both");
   }
   const study::StudyReport report = found->second(options);
-  if (!options.part.empty()) return;  // of a landscape: another process tells the rest
+  if (!options.part.empty()) return;  // a child process of a landscape: the parent reports
   const bool named = !options.output.empty();
   const std::string path = named || options.json ? options.output : options.kind + ".html";
   if (is_picture(path)) {
+    if (report.page.first_figure().empty()) {
+      throw Error(ExitCode::bad_input,
+                  fmt::format("{}: this study of these models has no figure", path),
+                  "write a page (.html) or use --json");
+    }
     write_file(path, standalone_svg(report.page.first_figure()));
   } else if (!path.empty()) {
     write_file(path, report.page.html());

@@ -1,4 +1,4 @@
-// rondo study activations: feature maps of images, cross-attention of sentences.
+// rondo study activations: feature maps on images, cross-attention on sentences.
 #include <fmt/format.h>
 
 #include "cli/engine/decoding.h"
@@ -106,7 +106,7 @@ study::StudyReport study_sentences(const study::Subject& subject, const StudyOpt
 study::StudyReport study_activations(const StudyOptions& options) {
   if (options.runs.size() > 1) {
     throw Error(ExitCode::usage, "activations: expected one model, got several",
-                "study each by itself");
+                "study one at a time");
   }
   const study::SubjectOptions how = subject_options(options, 3);
   const study::Subject subject = study::load_subject(options.runs[0], how);

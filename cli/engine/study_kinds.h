@@ -1,4 +1,4 @@
-// The studies of `rondo study`, each from runs and options to a report.
+// The kinds of `rondo study`: each turns runs and options into a report.
 #pragma once
 
 #include "cli/study_options.h"
@@ -16,7 +16,7 @@ study::StudyReport study_cost(const StudyOptions& options);
 study::StudyReport study_activations(const StudyOptions& options);
 study::StudyReport study_landscape(const StudyOptions& options);
 
-// How runs and data are read; `items`: unless the user says how many.
+// How runs and data are read; `items`: the default number of items.
 study::SubjectOptions subject_options(const StudyOptions& options, int64_t items);
 
 }  // namespace rondo::cli

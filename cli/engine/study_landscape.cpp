@@ -1,5 +1,5 @@
-// rondo study landscape: points shared out among processes, kept in files, so that the same command
-// continues.
+// rondo study landscape: points are split among processes and kept in files, so that rerunning the
+// command resumes.
 #include <fmt/format.h>
 
 #include <chrono>
@@ -27,7 +27,7 @@ study::LandscapeOptions plane_of(const StudyOptions& options) {
   return plane;
 }
 
-// The points of the k-th run, beside the page.
+// The points file of the k-th run, next to the page.
 std::string points_path(const StudyOptions& options, size_t k) {
   const std::string page = options.output.empty() ? "landscape.html" : options.output;
   return fmt::format("{}.points.{}", page, k + 1);
@@ -41,19 +41,21 @@ std::vector<study::Batch> all_batches(const study::Subject& subject,
   return batches;
 }
 
-// What the points of a file are of.
+// Identifies what the points of a file were computed for.
 std::string points_key(const study::Subject& subject, const StudyOptions& options) {
   return nlohmann::json({{"model", fingerprint(subject.config, *subject.network)},
                          {"points", options.points},
                          {"radius", options.radius},
                          {"seed", options.seed},
                          {"data", options.data},
+                         {"tokenizer", options.tokenizer},
+                         {"kernels", options.compute.kernels},
                          {"split", options.split},
                          {"items", options.items}})
       .dump();
 }
 
-// This process's share of every run's points: every `parts`-th that nobody has done.
+// Computes this process's share of every run's points: every `parts`-th, unless already done.
 void compute_part(const StudyOptions& options, int64_t part, int64_t parts) {
   study::SubjectOptions how = subject_options(options, kItems);
   how.rows = 64;
@@ -121,7 +123,7 @@ void run_processes(const StudyOptions& options, const std::vector<std::string>& 
       running = running || !code.has_value();
       if (!code.has_value() || *code == 0) continue;
       throw Error(ExitCode::failure, fmt::format("landscape: a process ended with code {}", *code),
-                  fmt::format("see {}; the same command continues", log));
+                  fmt::format("see {}; rerun the command to resume", log));
     }
     progress.update(points_done(options, keys));
   }
@@ -135,6 +137,13 @@ study::StudyReport study_landscape(const StudyOptions& options) {
     const std::vector<std::string> parts = split(options.part, '/');
     compute_part(options, std::stoll(parts.at(0)), std::stoll(parts.at(1)));
     return study::StudyReport("");
+  }
+  if (options.points % 2 == 0) {
+    throw Error(
+        ExitCode::usage,
+        fmt::format("--points: expected an odd number, so that the trained weights are one of the "
+                    "points, got {}",
+                    options.points));
   }
   const std::vector<std::string> names = short_run_names(options.runs);
   study::SubjectOptions how = subject_options(options, kItems);

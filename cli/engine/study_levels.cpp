@@ -11,13 +11,13 @@
 namespace rondo::cli {
 namespace {
 
-// Pictures of several runs have one unit.
+// Figures of several runs share one unit.
 void require_task_of_first(const study::Subject& subject, const std::string& task) {
   if (task.empty() || subject.task == task) return;
   throw Error(ExitCode::bad_input,
-              fmt::format("{}: expected a model of the task '{}' as the first, got '{}'",
+              fmt::format("{}: expected a model for task '{}' like the first, got '{}'",
                           subject.name, task, subject.task),
-              "name models of one task");
+              "choose models for the same task");
 }
 
 }  // namespace

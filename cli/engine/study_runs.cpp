@@ -22,7 +22,7 @@ study::StudyReport study_state(const StudyOptions& options) {
     if (!trained.model->stack().has_states()) {
       throw Error(ExitCode::bad_input,
                   fmt::format("{}: expected a model with recurrent states, got one without", run),
-                  "name a model whose [model.time] kind is block-recurrent or feedback");
+                  "choose a model whose [model.time] kind is block-recurrent or feedback");
     }
     const std::optional<RunConfig> config = find_trained(run).run;
     const std::string source =

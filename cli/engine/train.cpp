@@ -38,13 +38,13 @@ RunConfig experiment(const TrainOptions& options) {
   make_paths_absolute(config);
   if (config.train.precision == "bf16" && !nn::cpu_has_bf16()) {
     log_warn(
-        "train.precision: this CPU has no instructions for bf16: it is worked in fp32, which takes "
-        "no less time than --set train.precision=fp32");
+        "train.precision: this CPU has no bf16 instructions: bf16 is computed in fp32, no faster "
+        "than --set train.precision=fp32");
   }
   return config;
 }
 
-// A tokenizer that the run has kept is used again, wherever its data are now.
+// Reuses the tokenizers kept in the run folder, wherever the data is now.
 void use_kept_tokenizers(RunConfig& config, const std::string& run) {
   for (const auto& [side, field] : tokenizer_fields(config)) {
     const std::string kept = kept_tokenizer_path(run, side);
@@ -53,7 +53,7 @@ void use_kept_tokenizers(RunConfig& config, const std::string& run) {
   }
 }
 
-// The same experiment with tokenizers that are there: those still to be learned are learned now.
+// The same experiment with existing tokenizers: those not trained yet are trained now.
 RunConfig with_tokenizers(RunConfig config, const std::string& run, const std::string& cache) {
   if (is_run_folder(run)) use_kept_tokenizers(config, run);
   const std::string task = config.model.task();
@@ -85,15 +85,15 @@ std::unique_ptr<Task> make_task(const RunConfig& config, const std::string& cach
   return std::make_unique<ImageTask>(config, group);
 }
 
-// A checkpoint holds of every weight its moments and average too, and what is carried: what could
-// not be written is not begun.
+// A checkpoint also holds the moments and average of every weight, and the carried state: rejects
+// networks whose checkpoints could not be written.
 void check_tensors(Task& task) {
   const auto weights = static_cast<int64_t>(task.network().named_parameters().size());
   const int64_t most = static_cast<int64_t>(kMaxTensorsPerFile) / 5;
   if (weights <= most) return;
   throw Error(ExitCode::bad_input,
-              fmt::format("the network has {} weight tensors: expected at most {}, so that a "
-                          "checkpoint fits into one file",
+              fmt::format("the network has {} weight tensors: expected at most {} for a checkpoint "
+                          "to fit in one file",
                           with_commas(weights), with_commas(most)),
               "choose fewer levels (model.depth.levels)");
 }
@@ -118,13 +118,13 @@ void say_dry_run(const RunConfig& config, Task& task, bool json) {
     return;
   }
   fmt::print("parameters        {}\n", with_commas(cost.parameters));
-  fmt::print("steps             {} of {} {}\n", with_commas(config.train.steps),
+  fmt::print("steps             {}, {} {} each\n", with_commas(config.train.steps),
              with_commas(static_cast<int64_t>(units)), task.unit());
   fmt::print("peak memory       {}, of which tensors {}\n", human_bytes(measured.peak_bytes),
              human_bytes(measured.tensor_bytes));
   fmt::print("time per step     {:.3f} s ({:.0f} {}/s)\n", measured.seconds_per_step,
              units / measured.seconds_per_step, task.unit());
-  fmt::print("time for all      {} without evaluations\n",
+  fmt::print("total time        {} without evaluation\n",
              duration(measured.seconds_per_step * static_cast<double>(config.train.steps)));
 }
 
@@ -132,8 +132,8 @@ std::string run_path(const TrainOptions& options) {
   return options.run.empty() ? "runs/" + experiment_stem(options.what.front()) : options.run;
 }
 
-// The task, its share of a group's batch; of a run that goes on, data that are not where they were
-// are asked for.
+// The task, with its share of a group's batch. If data has moved since the run started, the error
+// says how to set the new location.
 std::unique_ptr<Task> open_task(const RunConfig& config, const std::string& run,
                                 const std::string& cache, ProcessGroup* group) {
   try {
@@ -142,13 +142,13 @@ std::unique_ptr<Task> open_task(const RunConfig& config, const std::string& run,
   } catch (const Error& error) {
     if (error.code() != ExitCode::io || !is_run_folder(run)) throw;
     throw Error(ExitCode::io, error.message(),
-                fmt::format("if the data were moved, say where they are: rondo train {} --set "
-                            "data.train=PATH (data.valid, data.test alike)",
+                fmt::format("if the data was moved, set its location: rondo train {} --set "
+                            "data.train=PATH (also data.valid, data.test)",
                             run));
   }
 }
 
-// Not by fmt::print, which throws where nobody reads.
+// Not with fmt::print, which throws if stderr is closed.
 void say_next(const std::string& run, const RunConfig& config) {
   std::fputs(fmt::format("next: {}\n", use_command(run, config.model.task())).c_str(), stderr);
 }
@@ -157,7 +157,7 @@ int train_alone(const TrainOptions& options, const RunConfig& config) {
   start_engine({config.train.threads, options.kernels});
   const std::string cache = cache_folder(options.cache);
   const std::string run = run_path(options);
-  // First the task: what is wrong with data or model leaves no folder behind.
+  // The task first: bad data or a bad model leaves no folder behind.
   const auto task = open_task(config, run, cache, nullptr);
   if (options.dry_run) {
     say_dry_run(share_of_batch(config, 1), *task, options.json);
@@ -174,7 +174,7 @@ int train_alone(const TrainOptions& options, const RunConfig& config) {
   return exit_code;
 }
 
-// The first process makes what others then find in the cache: tokenizers, tokenized data.
+// Rank 0 creates what the others then find in the cache: tokenizers, tokenized data.
 std::unique_ptr<Task> make_task_in_turn(const TrainOptions& options, const RunConfig& config,
                                         ProcessGroup& group) {
   const std::string cache = cache_folder(options.cache);
@@ -193,7 +193,7 @@ int train_one_of(const TrainOptions& options, const RunConfig& config, ProcessGr
                      fmt::format("rondo = {}\ncommit = {}\nlibtorch = {}\nkernels = {}\n", kVersion,
                                  build_commit(), TORCH_VERSION, options.kernels));
   RunConfig recipe = config;
-  leave_out_folders(recipe);  // data are compared by content
+  leave_out_folders(recipe);  // data is compared by content
   group.require_same("recipe", dump_run_config(recipe));
   const auto task = make_task_in_turn(options, config, group);
   check_tensors(*task);
@@ -215,7 +215,7 @@ int train_in_place(const TrainOptions& options, const RunConfig& config, const G
                 "start it without a launcher");
   }
   ProcessGroup group(place);
-  if (group.rank() > 0) init_log(-1);  // the first speaks for all
+  if (group.rank() > 0) init_log(-1);  // only rank 0 logs
   try {
     const int64_t cores = std::max<int64_t>(1, usable_cores() / group.local_size());
     start_engine({config.train.threads > 0 ? config.train.threads : cores, options.kernels});

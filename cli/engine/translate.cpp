@@ -1,4 +1,4 @@
-// rondo translate: stdin to stdout, line for line, in constant memory.
+// rondo translate: stdin to stdout, line by line, in constant memory.
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
@@ -42,7 +42,7 @@ void print_translation(const TranslateOptions& options, int64_t number, const st
   }
 }
 
-// A stream may be read by a person or program that waits for each line.
+// The reader may be waiting for each line.
 void flush_or_fail() {
   if (std::fflush(stdout) != 0) {
     throw Error(ExitCode::io,

@@ -1,5 +1,5 @@
-// A program outside Rondo's sources: a named model reads a text in two pieces, and the recipes that
-// came with the library are found.
+// A program outside Rondo's source tree: a named model processes a text in two pieces, and the
+// recipes installed with the library are found.
 #include <fmt/format.h>
 #include <rondo/base/error.h>
 #include <rondo/config/share.h>

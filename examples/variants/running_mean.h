@@ -1,6 +1,6 @@
-// A made-up kind of time, an example of docs/adding_a_variant.md, which quotes this file: a level
-// sees the mean of the values of all tokens so far. tests/infer/adding_a_variant_test.cpp adds it
-// to the library, trains it and generates with it.
+// A made-up kind of time, an example in docs/adding_a_variant.md, which quotes this file: a level
+// sees the mean of the values of all tokens so far. tests/infer/adding_a_variant_test.cpp registers
+// it, trains it and generates with it.
 #pragma once
 
 #include "rondo/recurrence/time_mixing.h"
@@ -37,7 +37,7 @@ inline Tensor RunningMean::forward(const MixingInput& in, ForwardContext& contex
   const Tensor v = value_->forward(in.u, scope / "value");  // [B, T, H·d]
   if (v.is_meta()) return output_->forward(v, scope / "output");
   const std::string key = level_key(in.level, "sum");
-  const Tensor before = context.state->get(key);  // [B, H·d]; undefined at the very beginning
+  const Tensor before = context.state->get(key);  // [B, H·d]; undefined in the first call
   Tensor sums = v.cumsum(1);                      // [B, T, H·d]
   if (before.defined()) sums = sums + before.unsqueeze(1);
   context.state->set(key, sums.select(1, sums.size(1) - 1));
@@ -96,7 +96,7 @@ class CompiledRunningMean : public CompiledMixing {
 };
 
 inline std::shared_ptr<const CompiledMixing> RunningMean::compile(nn::WeightPacker& packer) const {
-  nn::CompiledProjections maps;  // queries and keys are left out
+  nn::CompiledProjections maps;  // without queries and keys
   maps.value = value_->compile(packer);
   maps.output = output_->compile(packer);
   maps.heads = heads_;
@@ -109,7 +109,7 @@ inline std::shared_ptr<const CompiledMixing> RunningMean::compile(nn::WeightPack
 inline void check_running_mean(const LanguageModelConfig& config, int64_t /*levels*/,
                                const ConfigCheck& check) {
   check.require(config.depth.scheme != "ring" || config.depth.ring.attention == "none",
-                "model.depth.ring.attention: a running mean has no queries and keys to signal to",
+                "model.depth.ring.attention: a running mean has no queries and keys for signals",
                 "set model.depth.ring.attention = \"none\"");
 }
 

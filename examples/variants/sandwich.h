@@ -1,5 +1,5 @@
-// A made-up depth scheme, an example of docs/adding_a_variant.md, which quotes this file: the first
-// and the last level own their block, all levels between share one; norms are each level's own.
+// A made-up depth scheme, an example in docs/adding_a_variant.md, which quotes this file: the first
+// and last levels own their blocks, all levels in between share one; every level owns its norms.
 #pragma once
 
 #include <fmt/format.h>

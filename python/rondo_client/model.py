@@ -13,7 +13,7 @@ from .transport import RondoError, Transport
 
 @dataclass
 class Generation:
-    """A text and what is known of it."""
+    """A generated text and its statistics."""
 
     text: str
     finish_reason: str
@@ -37,18 +37,18 @@ class Translation:
 
 
 def connect(address, model=None, api_key=None, timeout=600.0):
-    """The model called `model` (default: the server's first) of a server that runs."""
+    """The model named `model` (default: the first) of a running server."""
     return Model(Transport(address, api_key, timeout), model)
 
 
 def load(path, rondo=None, options=(), timeout=600.0):
-    """A model of a server that is started for it, on a free port of this machine, and ended by close() or `with`.
+    """Starts a server for a model on a free local port; close() or the end of `with` stops it.
 
-    rondo: the program; default: $RONDO, else the one on the path. options: further ones of `rondo serve`.
+    rondo: the program; default: $RONDO, otherwise the one on the PATH. options: additional options of `rondo serve`.
     """
     program = rondo or os.environ.get("RONDO") or shutil.which("rondo")
     if not program:
-        raise FileNotFoundError("the program rondo was not found: give load(..., rondo=PATH), or set RONDO")
+        raise FileNotFoundError("the program rondo was not found: pass load(..., rondo=PATH), or set RONDO")
     command = [program, "serve", os.fspath(path), "--listen", "127.0.0.1:0", *map(str, options)]
     errors = tempfile.TemporaryFile("w+")
     process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors, text=True)
@@ -69,7 +69,7 @@ class Model:
         models = transport.json("GET", "/v1/models")["data"]
         found = [m for m in models if name is None or m["id"] == name]
         if not found:
-            raise RondoError(404, f"there is no model {name!r}; there is {', '.join(m['id'] for m in models)}")
+            raise RondoError(404, f"model {name!r} does not exist; the server has {', '.join(m['id'] for m in models)}")
         self.name, self.task = found[0]["id"], found[0]["task"]
 
     @property
@@ -77,7 +77,7 @@ class Model:
         return self._transport.address
 
     def close(self):
-        """Ends the server if load() has started it."""
+        """Stops the server if load() started it."""
         if self._process is not None:
             self._process.terminate()
             self._process.wait()
@@ -91,7 +91,7 @@ class Model:
         self.close()
 
     def generate(self, prompt="", max_tokens=256, temperature=1.0, seed=None, state=None, stream=False, save_state=None, **more):
-        """A Generation; with stream=True an iterator over pieces of text. state: a State or its name. more: fields of /v1/completions."""
+        """Returns a Generation, or with stream=True an iterator over text chunks. state: a State or its name. more: fields of /v1/completions."""
         body = {"model": self.name, "prompt": prompt, "max_tokens": max_tokens, "temperature": temperature, **more}
         if seed is not None:
             body["seed"] = seed
@@ -108,7 +108,7 @@ class Model:
                           usage["prompt_tokens_details"]["cached_tokens"], usage["completion_tokens"])
 
     def read(self, document, name):
-        """A State after the document: a path, or an open binary file. Sent as the model reads it."""
+        """Returns the State after a document (a path or an open binary file), which is streamed to the server."""
         query = urllib.parse.urlencode({"name": name, "model": self.name})
         if hasattr(document, "read"):
             self._transport.json("POST", "/states?" + query, document, "text/plain")
@@ -118,9 +118,9 @@ class Model:
         return State(self, name)
 
     def state(self, name):
-        """The saved state called `name`. RondoError if there is none."""
+        """The saved state named `name`. Raises RondoError if it does not exist."""
         if name not in self.states():
-            raise RondoError(404, f"there is no state {name!r}")
+            raise RondoError(404, f"state {name!r} does not exist")
         return State(self, name)
 
     def states(self):
@@ -128,20 +128,20 @@ class Model:
         return {s["name"]: s for s in self._transport.json("GET", "/states")["states"]}
 
     def load_state(self, path, name):
-        """Restores a state file, of State.save() or `rondo generate --state-out`."""
+        """Restores a state file written by State.save() or `rondo generate --state-out`."""
         with open(path, "rb") as file:
             self._transport.json("PUT", "/states/" + urllib.parse.quote(name, safe=""), file, "application/octet-stream")
         return State(self, name)
 
     def translate(self, texts, beam=5, n_best=1):
-        """A Translation for each text."""
+        """Returns a Translation for each text."""
         body = {"q": list(texts), "beam": beam, "alternatives": n_best - 1, "model": self.name}
         reply = self._transport.json("POST", "/translate", body)
         others = reply.get("alternatives") or [[] for _ in reply["translatedText"]]
         return [Translation([best, *more]) for best, more in zip(reply["translatedText"], others)]
 
     def classify(self, images, top=5):
-        """For each image (a path, or the bytes of a JPEG or PNG file) its likeliest classes: [{"name", "probability", ...}]."""
+        """Returns the most likely classes of each image (a path, or the bytes of a JPEG or PNG file): [{"name", "probability", ...}]."""
         query = urllib.parse.urlencode({"top": top, "model": self.name})
         results = []
         for image in images:
@@ -153,7 +153,7 @@ class Model:
 
 
 class State:
-    """A document once read, kept by the server under a name."""
+    """The state after a document, kept by the server under a name."""
 
     def __init__(self, model, name):
         self.model, self.name = model, name
@@ -173,7 +173,7 @@ class State:
         return State(self.model, name)
 
     def save(self, path):
-        """Writes the state file."""
+        """Writes the state to a file."""
         data = self.model._transport.bytes("GET", self._path)
         temporary = f"{os.fspath(path)}.part"
         with open(temporary, "wb") as file:

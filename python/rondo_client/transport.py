@@ -6,7 +6,7 @@ import socket
 
 
 class RondoError(Exception):
-    """What the server refused, with its status and the field that was wrong."""
+    """An error from the server, with its status and the offending field."""
 
     def __init__(self, status, message, param=None):
         super().__init__(message)
@@ -26,7 +26,7 @@ class _UnixConnection(http.client.HTTPConnection):
 
 
 class Transport:
-    """Requests to `address`, as `rondo serve` prints it: http://HOST:PORT or unix:PATH. One connection for each request."""
+    """Requests to `address`, as `rondo serve` prints it: http://HOST:PORT or unix:PATH. One connection per request."""
 
     def __init__(self, address, api_key=None, timeout=600.0):
         self.address = address
@@ -41,7 +41,7 @@ class Transport:
         return http.client.HTTPConnection(self.address[len("http://"):].rstrip("/"), timeout=self._timeout)
 
     def open(self, method, path, body=None, content_type=None):
-        """→ (connection, response); the caller reads and closes. RondoError unless the status is 2xx."""
+        """Returns (connection, response); the caller reads and closes. Raises RondoError unless the status is 2xx."""
         headers = {}
         if self._api_key:
             headers["Authorization"] = "Bearer " + self._api_key
@@ -72,7 +72,7 @@ class Transport:
         return json.loads(self.bytes(method, path, body, content_type))
 
     def events(self, path, body):
-        """The events of a stream, parsed; closing the generator ends the request."""
+        """Yields the parsed events of a stream; closing the generator ends the request."""
         connection, response = self.open("POST", path, body)
         try:
             for line in response:

@@ -1,4 +1,4 @@
-// POSIX underneath append_file.h.
+// POSIX implementation of append_file.h.
 #include "rondo/base/append_file.h"
 
 #include <fcntl.h>
@@ -17,7 +17,7 @@ int append_whole(int descriptor, std::string_view text) {
     if (written < 0 && errno == EINTR) continue;
     if (written <= 0) {
       const int reason = written < 0 ? errno : EIO;
-      // Devices cannot be shortened, nor is anything left behind in them.
+      // Devices cannot be truncated and retain nothing.
       if (S_ISREG(info.st_mode) && ::ftruncate(descriptor, info.st_size) != 0) return errno;
       return reason;
     }
@@ -30,7 +30,7 @@ int append_whole(const std::string& path, std::string_view text) {
   const int descriptor = ::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
   if (descriptor < 0) return errno;
   const int reason = append_whole(descriptor, text);
-  // Network filesystems may keep a failed write's news until close.
+  // Network filesystems may report a failed write only on close.
   const int closed = ::close(descriptor);
   return reason == 0 && closed != 0 && errno != EINTR ? errno : reason;
 }

@@ -1,6 +1,5 @@
-// Adding to the end of a file so that what is added is there whole or not at all: a line that a
-// full disk cut short would spoil the one after it. Nothing is thrown: logs are a convenience, and
-// the caller decides what to say.
+// All-or-nothing appends: a line cut short by a full disk would corrupt the next one. Nothing is
+// thrown, because logs are a convenience; the caller decides whether to report the failure.
 #pragma once
 
 #include <string>
@@ -8,11 +7,11 @@
 
 namespace rondo {
 
-// Adds `text` to the file behind `descriptor`. Returns 0, or the system's errno after taking back
-// what was written of it.
+// Appends `text` to the file behind `descriptor`. Returns 0, or errno after rolling back a partial
+// write.
 int append_whole(int descriptor, std::string_view text);
 
-// The same for a path, which is made if it is not there.
+// The same for a path; creates the file if it does not exist.
 int append_whole(const std::string& path, std::string_view text);
 
 }  // namespace rondo

@@ -26,13 +26,13 @@ int open_for_child(const std::string& path, int flags) {
   throw Error(ExitCode::io, fmt::format("{}: cannot open: {}", path, std::strerror(errno)));
 }
 
-// Runs in the child: only calls that are safe after fork.
+// Runs in the child: async-signal-safe calls only.
 [[noreturn]] void become(char* const* arguments, char* const* environment, int output, int log,
                          int niceness, pid_t parent) {
-  // A group of its own: Ctrl-C reaches us alone, and we ask the child once.
+  // Its own process group: Ctrl-C reaches only us, and we signal the child once.
   setpgid(0, 0);
   prctl(PR_SET_PDEATHSIG, SIGTERM);
-  if (getppid() != parent) _exit(kCannotStart);  // it ended before we asked
+  if (getppid() != parent) _exit(kCannotStart);  // the parent died before prctl
   const int nothing = open("/dev/null", O_RDONLY);
   dup2(nothing, STDIN_FILENO);
   if (log >= 0) {
@@ -64,7 +64,7 @@ ChildProcess::ChildProcess(const ChildOptions& options) {
   };
   std::vector<char*> arguments = pointers(options.arguments);
   arguments.push_back(nullptr);
-  std::vector<char*> environment = pointers(options.environment);  // the first of a name counts
+  std::vector<char*> environment = pointers(options.environment);  // the first of a name wins
   for (char** variable = environ; *variable != nullptr; ++variable)
     environment.push_back(*variable);
   environment.push_back(nullptr);

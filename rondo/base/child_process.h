@@ -1,4 +1,4 @@
-// Child processes that end with us: started with their output in a file, polled, asked to stop.
+// Child processes that do not outlive us: started with output to a file, polled, signaled.
 #pragma once
 
 #include <sys/types.h>
@@ -12,29 +12,29 @@ namespace rondo {
 struct ChildOptions {
   std::vector<std::string> arguments;  // the program first, as a path
   std::string output;                  // file for standard output; "" = the log
-  std::string log;   // file that standard error is appended to; "" = both are ours
-  int niceness = 0;  // added to ours
-  std::vector<std::string> environment = {};  // "NAME=VALUE", before ours
+  std::string log;                     // file that standard error is appended to; "" = inherit both
+  int niceness = 0;                    // added to ours
+  std::vector<std::string> environment = {};  // "NAME=VALUE"; overrides ours
 };
 
-// Not thread-safe: start and poll from one thread, the one that lives as long as the children: the
-// system asks them to stop (SIGTERM) when that thread ends, even by kill -9.
+// Not thread-safe: start and poll from one thread that outlives the children. The kernel sends them
+// SIGTERM when that thread ends, even by kill -9.
 class ChildProcess {
  public:
-  // Error{io} if the files cannot be opened, Error{failure} if the program cannot be started.
+  // Throws Error{io} if a file cannot be opened, Error{failure} if the program cannot be started.
   explicit ChildProcess(const ChildOptions& options);
-  ~ChildProcess();  // kills a child that is still running, and waits for it
+  ~ChildProcess();  // kills and reaps a child that is still running
   ChildProcess(ChildProcess&& other) noexcept;
   ChildProcess& operator=(ChildProcess&& other) noexcept;
   ChildProcess(const ChildProcess&) = delete;
   ChildProcess& operator=(const ChildProcess&) = delete;
 
-  // The exit code once it has ended, 128 + signal if a signal ended it; nothing before.
+  // The exit code, or 128 + signal if killed by one; nullopt while running.
   std::optional<int> poll();
   void send(int signal) const;
 
  private:
-  pid_t pid_ = -1;  // -1: none, or already waited for
+  pid_t pid_ = -1;  // -1: none, or already reaped
   std::optional<int> code_;
 };
 

@@ -1,5 +1,5 @@
-// Configuration, declared once. A struct says its fields in one describe() function, and that one
-// declaration serves reading from TOML, defaults, checking, help and dumping:
+// Declarative configuration. A struct lists its fields in one describe() function, which serves
+// TOML parsing, defaults, validation, help and dumping:
 //
 //   struct DepthConfig { std::string scheme = "vanilla"; int64_t levels = 6; };
 //   template <class V> void describe(V& v, DepthConfig& c) {
@@ -13,9 +13,9 @@
 //   }
 //
 // describe() is found by argument-dependent lookup, so it lives in the struct's namespace. It must
-// be a plain list: every visit names the same keys, whatever the values are.
+// be a plain list that visits the same keys whatever the values are.
 //
-// The TOML parser stays behind config_table.cpp, because its header is heavy.
+// The TOML parser is confined to config_table.cpp because its header is heavy.
 #pragma once
 
 #include <cstdint>
@@ -30,24 +30,24 @@
 
 namespace rondo {
 
-struct ConfigNode;  // config_node.h: one value with the place it came from
+struct ConfigNode;  // config_node.h: one value and its source location
 
-// What a field's value must satisfy; on a list, what each element must. Bounds are inclusive.
+// Constraint on a field's value, or on each element of a list. Bounds are inclusive.
 struct Constraint {
   std::optional<double> low;
   std::optional<double> high;
-  std::vector<std::string> choices;  // for text; empty: anything
+  std::vector<std::string> choices;  // for text; empty: unconstrained
 };
 Constraint one_of(std::vector<std::string> choices);
 Constraint between(double low, double high);
 Constraint at_least(double low);
 
-// A pointer to one field. These are all the types a field may have.
+// A pointer to one field; lists every supported field type.
 using FieldRef = std::variant<int64_t*, double*, bool*, std::string*, std::vector<int64_t>*,
                               std::vector<double>*, std::vector<std::vector<int64_t>>*,
                               std::vector<std::string>*>;
 
-// A parsed TOML document, or a section of one, in which every value remembers its file and line.
+// A parsed TOML document, or a section of one, in which every value carries its file and line.
 // A value type: copies are independent.
 class ConfigTable {
  public:
@@ -58,65 +58,64 @@ class ConfigTable {
   ConfigTable& operator=(const ConfigTable& other);
   ConfigTable& operator=(ConfigTable&& other) noexcept;
 
-  // Error{io} if the file cannot be read; Error{bad_input} with file:line:column and the parser's
-  // words if it is not TOML, is too long, or nests too deep.
+  // Throws Error{io} if the file cannot be read, Error{bad_input} with file:line:column and the
+  // parser's message if it is not TOML, is too long or nests too deep.
   static ConfigTable from_file(const std::string& path);
   static ConfigTable from_string(std::string_view text, const std::string& source_name);
 
-  // Applies "a.b=value", as given to --set. The value is read as TOML; if it is not TOML it is
-  // taken as bare text, unless it opens with a quote or bracket and so was meant as TOML. Tables
-  // on the way are created; a previous value is replaced whole, a table too. Error{usage} if
-  // malformed or if the way leads through something that is not a table. Keys are relative to
-  // this table.
+  // Applies "a.b=value", as passed to --set. The value is parsed as TOML; if that fails it is taken
+  // as bare text, unless it opens with a quote or bracket and so was meant as TOML. Intermediate
+  // tables are created; an existing value, even a table, is replaced. Throws Error{usage} if
+  // malformed or if the path crosses something that is not a table. Keys are relative to this
+  // table.
   void set(std::string_view assignment);
 
-  // Lays `over` on top of this table: tables are joined key by key, any other value replaces ours
-  // whole. Every value keeps the place it was written at. Keys are relative to both tables.
+  // Merges `over` into this table: tables merge key by key, any other value replaces ours. Values
+  // keep their source locations. Keys are relative to both tables.
   void merge(const ConfigTable& over);
 
-  // Removes a key of this table itself, if it is there.
+  // Removes a top-level key of this table, if present.
   void erase(std::string_view key);
 
   bool has(std::string_view dotted_key) const;
   bool is_table(std::string_view dotted_key) const;
 
-  // The text at `dotted_key`; nullopt if absent; Error{bad_input} if it is something else.
+  // The text at `dotted_key`; nullopt if absent. Throws Error{bad_input} on another type.
   std::optional<std::string> get_string(std::string_view dotted_key) const;
   // The same for a number.
   std::optional<double> get_number(std::string_view dotted_key) const;
 
-  // A copy of the table at `dotted_key`, empty if absent; Error{bad_input} if it is not a table.
-  // Errors about its keys still name them in full.
+  // A copy of the table at `dotted_key`, empty if absent. Throws Error{bad_input} if it is not a
+  // table. Errors about its keys still give full paths.
   ConfigTable section(std::string_view dotted_key) const;
 
-  // The names directly inside the table at `dotted_key` ("" for this one), as written.
+  // The keys directly inside the table at `dotted_key` ("" for this one), in source order.
   std::vector<std::string> keys(std::string_view dotted_key = {}) const;
 
-  // Error{bad_input} at the first key, directly inside `dotted_key`, that is not in `allowed`.
+  // Throws Error{bad_input} at the first key directly inside `dotted_key` that is not in `allowed`.
   void require_known(std::string_view dotted_key, const std::vector<std::string>& allowed) const;
 
-  // Where `dotted_key` was written, as errors begin: "lm.toml:12: model.width",
-  // "--set model.width", or "lm.toml: model.width" if it was not written at all. For callers'
-  // own checks of combinations.
+  // The prefix of errors about `dotted_key`: "lm.toml:12: model.width", "--set model.width", or
+  // "lm.toml: model.width" if the key is absent. For callers' own cross-key checks.
   std::string where(std::string_view dotted_key) const;
 
-  // Where the value at `dotted_key` was written: "lm.toml:12", "--set", or "" if nowhere.
+  // The source of the value at `dotted_key`: "lm.toml:12", "--set", or "" if absent.
   std::string source_of(std::string_view dotted_key) const;
 
   const std::string& source_name() const { return source_name_; }
 
  private:
   friend class ConfigReader;
-  const ConfigNode* find(std::string_view dotted_key) const;  // "" is the root
+  const ConfigNode* find(std::string_view dotted_key) const;  // "": the root
 
   std::string source_name_;
-  std::string prefix_;  // dotted path of this table in its document; "" for a whole one
+  std::string prefix_;  // dotted path of this table in its document; "" for the whole document
   std::unique_ptr<ConfigNode> root_;
 };
 
-// The three visitors of describe(). Each has the same two members, field() and section().
+// The three visitors of describe() share two members, field() and section().
 
-// Shared by the visitors: turns `field(key, reference, ...)` into one untyped call.
+// Base of the visitors: maps the typed `field(key, reference, ...)` to one untyped call.
 class ConfigVisitor {
  public:
   virtual ~ConfigVisitor() = default;
@@ -130,8 +129,8 @@ class ConfigVisitor {
                   "a config field is int64_t, double, bool, std::string or a std::vector of them");
     visit(key, FieldRef(&value), help, constraint);
   }
-  // Files written before a key was renamed stay readable: `earlier` stands for `key`, the field
-  // described next.
+  // Keeps files written before a rename readable: accepts `earlier` for `key`, the field described
+  // next.
   virtual void renamed(std::string_view /*earlier*/, std::string_view /*key*/) {}
 
  protected:
@@ -140,7 +139,7 @@ class ConfigVisitor {
                      const Constraint& constraint) = 0;
 };
 
-// Overwrites fields by the values present in a table, and checks that nothing else is there.
+// Overwrites fields with the values in a table and rejects unknown keys.
 class ConfigReader : public ConfigVisitor {
  public:
   ConfigReader(const ConfigTable& table, std::string_view prefix,
@@ -154,7 +153,7 @@ class ConfigReader : public ConfigVisitor {
     leave();
   }
   void renamed(std::string_view earlier, std::string_view key) override;
-  void finish() { leave(); }  // the unknown-key check of the outermost table
+  void finish() { leave(); }  // checks the outermost table for unknown keys
 
  private:
   struct Level;
@@ -166,10 +165,10 @@ class ConfigReader : public ConfigVisitor {
 
   const ConfigTable& table_;
   const std::vector<std::string>& ignore_;  // dotted, relative to the outermost table
-  std::vector<Level> levels_;               // the section being read, outermost first
+  std::vector<Level> levels_;               // sections being read, outermost first
 };
 
-// Writes TOML that reads back to the same values.
+// Writes TOML that round-trips.
 class ConfigDumper : public ConfigVisitor {
  public:
   explicit ConfigDumper(std::string_view prefix);
@@ -188,7 +187,7 @@ class ConfigDumper : public ConfigVisitor {
   };
   void visit(std::string_view key, FieldRef value, std::string_view help,
              const Constraint& constraint) override;
-  size_t enter(std::string_view key);  // returns the group to come back to
+  size_t enter(std::string_view key);  // returns the enclosing group
 
   std::vector<Group> groups_;
   size_t current_ = 0;
@@ -198,7 +197,7 @@ struct FieldHelp {
   std::string key;           // dotted, from the described struct down
   std::string type;          // "whole number", "list of numbers", ...
   std::string default_text;  // as TOML
-  std::string allowed;       // "between 1 and 8", "one of \"a\", \"b\""; "" when free
+  std::string allowed;       // "between 1 and 8", "one of \"a\", \"b\""; "" if unconstrained
   std::string help;
 };
 
@@ -221,10 +220,10 @@ class ConfigHelper : public ConfigVisitor {
   std::vector<FieldHelp> fields_;
 };
 
-// Reads the section `prefix` of `table` ("" for all of it) into `config`. Values present override
-// those already there, so defaults are whatever `config` held. An unknown key anywhere under the
-// section, a wrong type or a violated constraint is Error{bad_input} and leaves `config` as it
-// was. `ignore` names keys of the section (dotted for deeper ones) that some other struct reads.
+// Reads section `prefix` of `table` ("" for all of it) into `config`. Keys that are absent keep the
+// value `config` already holds. Throws Error{bad_input}, leaving `config` unchanged, on an unknown
+// key anywhere in the section, a wrong type or a violated constraint. `ignore` lists keys of the
+// section (dotted if nested) that another struct reads.
 template <class C>
 void read_config(const ConfigTable& table, std::string_view prefix, C& config,
                  const std::vector<std::string>& ignore = {}) {
@@ -235,17 +234,17 @@ void read_config(const ConfigTable& table, std::string_view prefix, C& config,
   config = std::move(result);
 }
 
-// `config` as TOML, under the header [prefix] if there is one. read_config() of the text with the
-// same prefix gives back an equal struct, doubles to the last bit.
+// `config` as TOML, under the header [prefix] if given. read_config() with the same prefix restores
+// an equal struct, doubles bit-exactly.
 template <class C>
 std::string dump_config(const C& config, std::string_view prefix = {}) {
-  C copy = config;  // describe() takes its struct mutable
+  C copy = config;  // describe() takes a mutable struct
   ConfigDumper dumper(prefix);
   describe(dumper, copy);
   return dumper.text();
 }
 
-// One row per field, in the order described.
+// One entry per field, in declaration order.
 template <class C>
 std::vector<FieldHelp> config_help(C defaults) {
   ConfigHelper helper;

@@ -1,4 +1,4 @@
-// Writing: described fields as TOML text and as help; and the words shared by all config sources.
+// Writing: fields as TOML and as help, and the wording shared by all config sources.
 #include <fmt/core.h>
 
 #include <cmath>
@@ -10,7 +10,7 @@
 namespace rondo {
 namespace {
 
-constexpr int64_t kShownBytes = 60;  // of a wrong value in a message
+constexpr int64_t kShownBytes = 60;  // of an invalid value in a message
 
 std::string toml_value(int64_t value) { return std::to_string(value); }
 std::string toml_value(double value) { return toml_number(value); }
@@ -30,7 +30,7 @@ std::string toml_field(const FieldRef& value) {
   return std::visit([](const auto* field) { return toml_value(*field); }, value);
 }
 
-// A bound as a person writes it: 1048576, 0.5, 1e-05.
+// A bound in its shortest form: 1048576, 0.5, 1e-05.
 std::string bound_text(double bound) { return fmt::format("{}", bound); }
 
 struct TypeName {
@@ -104,7 +104,7 @@ std::string show_node(const ConfigNode& node) {
       for (const ConfigNode& element : node.children) {
         shown += (shown.empty() ? "" : ", ") + show_node(element);
         if (shown.size() > static_cast<size_t>(kShownBytes)) {
-          break;  // printable() marks the cut
+          break;  // printable() marks the truncation
         }
       }
       return "[" + printable(shown, kShownBytes) + "]";
@@ -144,8 +144,8 @@ std::string toml_text(std::string_view value) {
 }
 
 std::string toml_number(double value) {
-  std::string text = fmt::format("{}", value);  // the shortest that reads back exactly
-  // "1" would read back as a whole number; "inf" and "nan" are TOML as they are.
+  std::string text = fmt::format("{}", value);  // the shortest that round-trips
+  // "1" would parse as a whole number; "inf" and "nan" are valid TOML.
   if (std::isfinite(value) && text.find_first_of(".e") == std::string::npos) {
     text += ".0";
   }
@@ -190,7 +190,7 @@ std::string ConfigDumper::text() const {
   std::string text;
   for (const Group& group : groups_) {
     if (group.lines.empty()) {
-      continue;  // a section of sections alone; its children's headers create it
+      continue;  // only subsections; their headers create it
     }
     if (!text.empty()) {
       text.push_back('\n');

@@ -1,4 +1,4 @@
-// ConfigTable: one table laid on top of another, each value keeping the place it came from.
+// ConfigTable: merging one table into another, with source locations preserved.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -12,7 +12,7 @@ namespace {
 
 using Source = std::shared_ptr<const std::string>;
 
-// Marks what came from a file as coming from `source`, unless it is marked already.
+// Sets the source of `node` and its descendants to `source` where none is set yet.
 void stamp(ConfigNode& node, const Source& source) {
   if (node.source == nullptr) node.source = source;
   for (ConfigNode& child : node.children) stamp(child, node.source);

@@ -1,6 +1,6 @@
-// The tree behind ConfigTable: TOML values that remember the line they were written on. Internal
-// to the config sources. It is our own because toml++'s nodes forget their place when copied, and
-// because this way only config_table.cpp pays for toml++'s header.
+// The tree behind ConfigTable: TOML values with their source lines. Internal to the config sources.
+// Not toml++'s own nodes, because those lose their location when copied and would pull toml++'s
+// header into more than config_table.cpp.
 #pragma once
 
 #include <cstdint>
@@ -18,14 +18,14 @@ struct ConfigNode {
 
   Kind kind = Kind::table;
   std::string key;   // this node's name in its table; "" for the root and list elements
-  int64_t line = 0;  // in the source, from 1; 0 for what --set gave
-  // The document it was written in; null: that of the table it is in.
+  int64_t line = 0;  // in the source, from 1; 0 for values from --set
+  // The document it comes from; null: that of the enclosing table.
   std::shared_ptr<const std::string> source;
-  std::string text;  // of a text; for any value from --set, also what the user typed
+  std::string text;  // of a text; for any value from --set, also the raw input
   int64_t whole = 0;
   double number = 0;
   bool boolean = false;
-  std::vector<ConfigNode> children;  // of a table: its keys as written; of an array: its elements
+  std::vector<ConfigNode> children;  // of a table: in source order; of an array: its elements
 
   ConfigNode* child(std::string_view name);
   const ConfigNode* child(std::string_view name) const;
@@ -34,15 +34,15 @@ struct ConfigNode {
 // "a.b" from "a" and "b"; either may be empty.
 std::string join_key(std::string_view path, std::string_view key);
 
-// How an error about `node`, called `dotted`, begins: "lm.toml:12: model.width", or "--set
-// model.width" for a line of 0. `table_source` is the document of the table it is in.
+// The prefix of an error about `node`, whose path is `dotted`: "lm.toml:12: model.width", or "--set
+// model.width" if its line is 0. `table_source` is the document of the enclosing table.
 std::string place_of(const ConfigNode& node, const std::string& table_source,
                      std::string_view dotted);
 
-// A node as an error's "got": "abc" in quotes, 3.0, [1, 2], a table. Shortened.
+// A node for the "got" of an error: "abc" in quotes, 3.0, [1, 2], a table. Truncated.
 std::string show_node(const ConfigNode& node);
 
-// Values as TOML. Text is escaped; a double gets a point or an exponent and reads back exactly.
+// Values as TOML. Text is escaped; a double has a point or an exponent and round-trips exactly.
 std::string toml_text(std::string_view value);
 std::string toml_number(double value);
 

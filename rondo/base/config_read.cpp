@@ -1,4 +1,4 @@
-// Reading: from a ConfigTable into described fields, with an error for whatever does not fit.
+// Reading: from a ConfigTable into described fields, with validation.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -14,8 +14,7 @@ namespace {
 
 using NodeKind = ConfigNode::Kind;
 
-// Converts one node to one field, knowing where the field is for messages. `dotted` grows by
-// "[2]" on the way into a list.
+// Converts one node to one field. `dotted` is the path for messages; list elements append "[2]".
 class FieldParser {
  public:
   FieldParser(const std::string& source_name, const Constraint& constraint)
@@ -45,7 +44,7 @@ class FieldParser {
   }
 
   void parse(const ConfigNode& node, const std::string& dotted, std::string& value) const {
-    // From --set any single value will do for text: the shell user typed no quotes.
+    // From --set, text accepts any scalar: shell users do not type the quotes.
     const bool typed = node.line == 0 && !node.text.empty() && node.kind != NodeKind::table &&
                        node.kind != NodeKind::array;
     if (node.kind != NodeKind::text && !typed) {
@@ -79,7 +78,7 @@ class FieldParser {
     items[i] = std::move(item);
   }
 
-  // False for a NaN unless there are no bounds.
+  // False for NaN unless there are no bounds.
   bool in_bounds(double number) const {
     return (!constraint_.low || number >= *constraint_.low) &&
            (!constraint_.high || number <= *constraint_.high);
@@ -111,8 +110,8 @@ bool contains(const std::vector<std::string>& names, const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-// `suggestions` may hold keys of sections below ("depth.levels"), for a key that was put one
-// table too high; `known` are the keys of this table alone.
+// `suggestions` may include keys of subsections ("depth.levels"), for a key placed one table too
+// high; `known` are the keys of this table only.
 [[noreturn]] void fail_unknown(const std::string& source_name, const ConfigNode& node,
                                const std::string& dotted, const std::vector<std::string>& known,
                                const std::vector<std::string>& suggestions) {
@@ -124,7 +123,7 @@ bool contains(const std::vector<std::string>& names, const std::string& name) {
   }
   std::string advice;
   if (!known.empty()) {
-    advice = "keys known here: " + join(known, ", ");
+    advice = "valid keys here: " + join(known, ", ");
   }
   throw Error(ExitCode::bad_input, std::move(message), std::move(advice));
 }
@@ -132,13 +131,13 @@ bool contains(const std::vector<std::string>& names, const std::string& name) {
 }  // namespace
 
 struct ConfigReader::Level {
-  const ConfigNode* node;                      // null: the table is absent and defaults stand
+  const ConfigNode* node;                      // null: the table is absent, defaults apply
   std::string path;                            // dotted, in the document
   std::string relative;                        // dotted, from the outermost table
   std::string key;                             // last part of path
   std::vector<std::string> known;              // keys described so far
-  std::vector<std::string> suggestions;        // those, and the ones of sections below
-  std::map<std::string, std::string> earlier;  // names that keys had before
+  std::vector<std::string> suggestions;        // those and the keys of subsections
+  std::map<std::string, std::string> earlier;  // former names, by key
 };
 
 ConfigReader::ConfigReader(const ConfigTable& table, std::string_view prefix,
@@ -178,12 +177,12 @@ void ConfigReader::renamed(std::string_view earlier, std::string_view key) {
   if (node == nullptr || level.node->child(key) == nullptr) return;
   throw Error(
       ExitCode::bad_input,
-      fmt::format("{}: given twice, as {} and by its earlier name {}",
+      fmt::format("{}: given twice, as {} and under its old name {}",
                   place_of(*node, table_.source_name_, join_key(level.path, key)), key, earlier),
       fmt::format("keep {}", key));
 }
 
-// What stands under the name that `key` had before.
+// The value under the former name of `key`.
 const ConfigNode* ConfigReader::renamed_child(const Level& level, std::string_view key) {
   const auto found = level.earlier.find(std::string(key));
   if (level.node == nullptr || found == level.earlier.end()) return nullptr;

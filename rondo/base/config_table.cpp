@@ -1,5 +1,5 @@
-// ConfigTable: TOML text to a tree with places, --set on top, and look-ups. The only file that
-// sees toml++.
+// ConfigTable: TOML to a tree with source locations, --set overrides and lookups. The only file
+// that includes toml++.
 #include <fmt/core.h>
 #include <toml++/toml.h>
 
@@ -17,9 +17,8 @@
 namespace rondo {
 namespace {
 
-// Steps over the quoted string that starts at text[at], its closing quotes included, and counts
-// the lines in it. A string that never closes ends with its line, or the text; the parser will
-// say so.
+// Skips the quoted string that starts at text[at], closing quotes included, and counts its lines.
+// An unterminated string ends at its line (or the text); the parser reports it.
 size_t skip_toml_string(std::string_view text, size_t at, int64_t& line) {
   const char quote = text[at];
   const bool escapes = quote == '"';
@@ -38,7 +37,7 @@ size_t skip_toml_string(std::string_view text, size_t at, int64_t& line) {
       at += 2;
     } else if (multiline && text.substr(at, 3) == triple) {
       at += 3;
-      // TOML lets up to two more quotes stand right before the closing three.
+      // TOML allows up to two more quotes right before the closing three.
       for (int extra = 0; extra < 2 && at < text.size() && text[at] == quote; ++extra) {
         ++at;
       }
@@ -57,10 +56,10 @@ struct TomlProblem {
   std::string what;  // expected and got
 };
 
-// Finds what must not reach toml++ 3.3, which is quick to crash: it makes a table for each part of
-// a dotted key and destroys tables recursively, so "a.a.a..." in a file of 1 MB overflows the
-// stack; and letters such as e-acute outside quotes run its tables of whitespace into undefined
-// behavior. (Nested brackets it bounds itself.)
+// Rejects input that crashes toml++ 3.3. It creates a table per part of a dotted key and destroys
+// tables recursively, so a 1 MB file of "a.a.a..." overflows the stack; and non-ASCII letters such
+// as e-acute outside quotes trigger undefined behavior in its whitespace tables. (It bounds nested
+// brackets itself.)
 std::optional<TomlProblem> find_problem(std::string_view text) {
   constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
   int64_t line = 1;
@@ -106,7 +105,7 @@ void fill_table(ConfigNode& node, const toml::table& table) {
     const toml::key* key;
     const toml::node* value;
   };
-  std::vector<Item> items;  // toml++ sorts by name; errors should come in the order written
+  std::vector<Item> items;  // toml++ sorts by name; errors should follow source order
   for (const auto& [key, value] : table) {
     items.push_back({key.source().begin, &key, &value});
   }
@@ -121,8 +120,8 @@ void fill_table(ConfigNode& node, const toml::table& table) {
   }
 }
 
-// Copies kind and value of `from`; children get their own lines. Recursion is bounded by
-// find_problem() and toml++'s own limit on nested brackets.
+// Copies the kind and value of `from`; children get their own lines. Recursion is bounded by
+// find_problem() and toml++'s limit on nested brackets.
 void fill_node(ConfigNode& node, const toml::node& from) {
   using Kind = ConfigNode::Kind;
   if (const toml::table* table = from.as_table()) {
@@ -148,11 +147,11 @@ void fill_node(ConfigNode& node, const toml::node& from) {
     node.kind = Kind::boolean;
     node.boolean = boolean->get();
   } else {
-    node.kind = Kind::date;  // TOML's dates and times, which no field of ours takes
+    node.kind = Kind::date;  // TOML dates and times, which no field accepts
   }
 }
 
-// Marks a tree as given by --set.
+// Marks a tree as coming from --set.
 void forget_lines(ConfigNode& node) {
   node.line = 0;
   for (ConfigNode& child : node.children) {
@@ -193,7 +192,7 @@ std::vector<std::string> split_set_key(std::string_view assignment, std::string_
   return parts;
 }
 
-// `value` read as TOML, or what is wrong with it.
+// `value` parsed as TOML, or the error message.
 std::variant<ConfigNode, std::string> parse_toml_value(std::string_view value) {
   if (std::optional<TomlProblem> problem = find_problem(value)) {
     return std::move(problem->what);
@@ -220,7 +219,7 @@ ConfigNode parse_set_value(std::string_view assignment, std::string_view value) 
   if (ConfigNode* toml_node = std::get_if<ConfigNode>(&parsed)) {
     node = std::move(*toml_node);
     if (node.kind != ConfigNode::Kind::text) {
-      node.text = std::string(value);  // a field of type text may want 42 as it was typed
+      node.text = std::string(value);  // a text field takes 42 verbatim
     }
   } else if (!value.empty() && std::string_view("\"'[{").find(value[0]) != std::string_view::npos) {
     fail_set(assignment, fmt::format("the value is not TOML: {}",

@@ -1,4 +1,4 @@
-// The out-of-line parts of error.h.
+// Out-of-line parts of error.h.
 #include "rondo/base/error.h"
 
 #include <cstdio>
@@ -15,7 +15,7 @@ Error::Error(ExitCode code, std::string message, std::string advice)
 }
 
 void assert_failed(const char* expression, const char* file, int line) noexcept {
-  // Plain stdio: whatever broke the promise may have broken the logger too.
+  // Plain stdio: the logger may be broken too.
   std::fprintf(stderr, "%s:%d: assertion failed: %s\n  this is a bug in rondo; please report it\n",
                file, line, expression);
   std::fflush(stderr);

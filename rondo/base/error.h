@@ -1,9 +1,9 @@
-// How Rondo fails: one exception type for the user, one assertion for the programmer.
+// Error handling: one exception type for user errors, one assertion for bugs.
 //
-// Error is for what a user can cause or cure: a bad flag, a broken file, a full disk. Only
-// cli/main.cpp catches it; it prints what() and leaves with code(). RONDO_ASSERT is for what only
-// we can cause: it names the broken promise and aborts, in release builds too, because a wrong
-// number computed quietly costs more than the check.
+// Error is for problems a user can cause or fix: a bad flag, a corrupt file, a full disk. If
+// nothing handles it, the command prints what() and exits with code() (cli/failure.cpp).
+// RONDO_ASSERT is for our own bugs: it prints the violated condition and aborts, in release builds
+// too, because a silently wrong result costs more than the check.
 #pragma once
 
 #include <exception>
@@ -11,29 +11,29 @@
 
 namespace rondo {
 
-// The exit status of the command line; scripts may rely on these numbers.
+// Exit codes of the command; scripts may rely on these values.
 enum class ExitCode : int {
   ok = 0,
-  failure = 1,    // anything not named below
-  usage = 2,      // the command line itself is wrong
-  bad_input = 3,  // a model, data or config file is wrong
-  io = 4,         // the system refused to read or write, or the disk is full
-  diverged = 5,   // training produced a loss that is not finite
-  busy = 6,       // another process already works on this run
+  failure = 1,    // anything not listed below
+  usage = 2,      // the command line is invalid
+  bad_input = 3,  // a model, data or config file is invalid
+  io = 4,         // a read or write failed, or the disk is full
+  diverged = 5,   // the training loss became non-finite
+  busy = 6,       // another process is using this run
   group = 7,      // a process of the group was lost, or the group could not be formed
 };
 
 class Error : public std::exception {
  public:
-  // `message` says what went wrong, where, what was expected and what was found, with no final
-  // full stop; `advice` says what the user can do about it and may be empty.
+  // `message` states what went wrong, where, what was expected and what was found, without a final
+  // period; `advice` tells the user what to do and may be empty.
   Error(ExitCode code, std::string message, std::string advice = {});
 
   ExitCode code() const { return code_; }
   const std::string& message() const { return message_; }
   const std::string& advice() const { return advice_; }
 
-  // The message, then "\n  advice" when there is advice. Valid as long as this object lives.
+  // The message, followed by "\n  advice" if there is any. Valid for the lifetime of this object.
   const char* what() const noexcept override { return text_.c_str(); }
 
  private:
@@ -43,7 +43,7 @@ class Error : public std::exception {
   std::string text_;  // built once, so that what() cannot throw
 };
 
-// Prints the expression and its place on stderr and aborts. Called by RONDO_ASSERT only.
+// Prints the expression and its location to stderr and aborts. Called by RONDO_ASSERT only.
 [[noreturn]] void assert_failed(const char* expression, const char* file, int line) noexcept;
 
 }  // namespace rondo

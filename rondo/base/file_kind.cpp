@@ -1,4 +1,4 @@
-// Recognizing files.
+// Signatures and heuristics for file types.
 #include "rondo/base/file_kind.h"
 
 #include <fmt/format.h>
@@ -55,7 +55,7 @@ bool has_at(std::string_view front, size_t at, std::string_view bytes) {
   return front.size() >= at + bytes.size() && front.substr(at, bytes.size()) == bytes;
 }
 
-// The length of the header, little-endian, and then JSON.
+// A little-endian header length, then JSON.
 bool is_safetensors(std::string_view front) {
   if (front.size() < 9 || front[8] != '{') return false;
   uint64_t length = 0;
@@ -65,7 +65,7 @@ bool is_safetensors(std::string_view front) {
   return length >= 2 && length < (uint64_t{1} << 30);
 }
 
-// A protocol buffer whose first field is a piece: 0x0A length 0x0A length "<unk>" and so on.
+// A protocol buffer whose first field is a piece: 0x0A length 0x0A length "<unk>", and so on.
 bool is_sentencepiece(std::string_view front) {
   return front.size() > 8 && front[0] == '\n' && front[2] == '\n' && front[4] == '<' &&
          static_cast<uint8_t>(front[1]) < 64;
@@ -97,7 +97,7 @@ std::string_view trimmed(std::string_view line) {
   return line.substr(begin, line.find_last_not_of(" \t\r") - begin + 1);
 }
 
-// Most lines that are neither empty nor comments are headers or assignments.
+// Most lines other than blanks and comments are table headers or assignments.
 bool looks_like_toml(std::string_view front) {
   int64_t fitting = 0;
   int64_t other = 0;
@@ -132,7 +132,7 @@ FileLook look_at_bytes(std::string_view front, const std::string& name) {
   }
   if (has_at(front, 0, "PK\x03\x04")) return look_at_zip(front);
   if (front.size() > 2 && front[0] == '\x80' && front[1] >= 2 && front[1] <= 5) {
-    return {FileKind::pytorch, "a Python pickle, as old PyTorch files are"};
+    return {FileKind::pytorch, "a Python pickle (an old PyTorch file)"};
   }
   if (is_safetensors(front)) return {FileKind::safetensors, "a safetensors file"};
   if (is_sentencepiece(front)) return {FileKind::tokenizer, "a SentencePiece tokenizer"};
@@ -165,7 +165,7 @@ std::string advice_for(const FileLook& look, const std::string& path, const std:
   switch (look.kind) {
     case FileKind::image:
       if (verb == "train") {
-        return "to train on images, give a folder with one folder of images for each class";
+        return "to train on images, pass a folder with one subfolder of images per class";
       }
       return fmt::format("the model comes first, then images: rondo classify RUN {}", path);
     case FileKind::pytorch:
@@ -177,19 +177,19 @@ std::string advice_for(const FileLook& look, const std::string& path, const std:
     case FileKind::text:
       return fmt::format("to train a language model on it: rondo train {}", path);
     case FileKind::toml:
-      return fmt::format("to train what it describes: rondo train {}", path);
+      return fmt::format("to train the model it describes: rondo train {}", path);
     case FileKind::safetensors:
-      return "model files end in .safetensors; weights of other programs are converted by 'rondo "
+      return "model files end in .safetensors; convert weights of other programs with 'rondo "
              "import'";
     case FileKind::tokenizer:
-      return fmt::format("a tokenizer is given with --tokenizer {}", path);
+      return fmt::format("to use it as the tokenizer: --tokenizer {}", path);
     case FileKind::compressed:
       return look.what == "a gzip file" || look.what == "a zstd file"
-                 ? "text in it is read where its name ends in .gz or .zst: rondo train NAME.txt.gz"
+                 ? "compressed text is supported if named .gz or .zst: rondo train NAME.txt.gz"
                  : "decompress it first, or compress it with gzip or zstd instead";
     case FileKind::archive:
     case FileKind::document:
-      return look.what == "a tar archive" ? "images in it are read: --set data.train=FILE.tar"
+      return look.what == "a tar archive" ? "to train on its images: --set data.train=FILE.tar"
                                           : "unpack it, or save its text as a plain text file";
     default:
       return "";

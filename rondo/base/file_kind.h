@@ -1,5 +1,5 @@
-// What kind of file something is, by its first bytes: users name a picture where a model is
-// expected, or a text where a recipe is, and should be told so.
+// File type detection by leading bytes, so that an image passed as a model, or a text passed as a
+// recipe, gets a helpful message.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@ enum class FileKind {
   folder,
   empty,
   safetensors,
-  image,       // JPEG, PNG, or one that Rondo does not read
+  image,       // JPEG, PNG, or a format Rondo cannot read
   archive,     // tar or zip
   compressed,  // gzip, zstd, xz, bzip2
   pytorch,     // a .pt or .pth, or another pickle
@@ -30,14 +30,14 @@ struct FileLook {
   std::string what;  // "a JPEG image", for messages
 };
 
-// Looks at no more than the first 64 KiB. Never throws: what cannot be read is `missing`.
+// Reads at most the first 64 KiB. Never throws: an unreadable file is `missing`.
 FileLook look_at_file(const std::string& path);
 
-// The same of bytes; `name` decides between kinds of text.
+// The same for bytes; `name` decides between kinds of text.
 FileLook look_at_bytes(std::string_view front, const std::string& name);
 
-// What to do with such a file, as the advice of an error message; "" if there is nothing to say.
-// `verb` is what the user asked for ("train", "generate", …; "" if unknown).
+// Advice for an error message about such a file; may be "". `verb` is the command in use ("train",
+// "generate", …; "" if unknown).
 std::string advice_for(const FileLook& look, const std::string& path, const std::string& verb = "");
 
 }  // namespace rondo

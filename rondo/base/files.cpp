@@ -1,4 +1,4 @@
-// POSIX underneath files.h.
+// POSIX implementation of files.h.
 #include "rondo/base/files.h"
 
 #include <fcntl.h>
@@ -41,8 +41,8 @@ std::string directory_of(const std::string& path) {
   return slash == 0 ? "/" : path.substr(0, slash);
 }
 
-// The file a link leads to, so that replacing it does not replace the link. A link that leads
-// nowhere is itself replaced.
+// Resolves a symbolic link, so that its target is replaced and not the link. A dangling link is
+// itself replaced.
 std::string resolve_link(const std::string& path) {
   struct stat info {};
   if (::lstat(path.c_str(), &info) != 0 || !S_ISLNK(info.st_mode)) {
@@ -57,7 +57,7 @@ std::string resolve_link(const std::string& path) {
   return target;
 }
 
-// A descriptor that closes itself, for the read side.
+// An RAII descriptor for reading.
 class ReadDescriptor {
  public:
   explicit ReadDescriptor(const std::string& path, int extra_flags)
@@ -105,7 +105,7 @@ AtomicFile::AtomicFile(const std::string& path) : path_(path), target_(resolve_l
   }
   open_temporary();
   if (there) {
-    // Best effort: on filesystems without permissions there are none to keep.
+    // Best effort: some filesystems have no permissions.
     (void)::fchmod(fd_, info.st_mode & 07777);
   }
 }
@@ -123,8 +123,8 @@ void AtomicFile::open_temporary() {
   if (name.size() > NAME_MAX) {
     fail("write", ENAMETOOLONG);
   }
-  name.resize(std::min<size_t>(name.size(), NAME_MAX - 64));  // room for what we append
-  constexpr int kAttempts = 1000;  // each meets the leftover of a crashed process with our number
+  name.resize(std::min<size_t>(name.size(), NAME_MAX - 64));  // room for the suffix
+  constexpr int kAttempts = 1000;  // crashed processes with our PID may have left files
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     std::string candidate = fmt::format("{}/.{}.{}-{}.tmp", directory == "/" ? "" : directory, name,
                                         ::getpid(), counter++);
@@ -134,10 +134,10 @@ void AtomicFile::open_temporary() {
       return;
     }
     if (errno != EEXIST) {
-      fail("create a temporary file beside it", errno);
+      fail("create a temporary file next to it", errno);
     }
   }
-  fail("create a temporary file beside it", EEXIST);
+  fail("create a temporary file next to it", EEXIST);
 }
 
 void AtomicFile::write(const void* data, size_t size) {
@@ -182,7 +182,7 @@ void AtomicFile::commit() {
   if (!direct && ::fsync(fd_) != 0) {
     fail("flush to disk", errno);
   }
-  // Network filesystems may keep a failed write's news until close.
+  // Network filesystems may report a failed write only on close.
   const int closed = ::close(std::exchange(fd_, -1));
   if (closed != 0 && errno != EINTR) {
     fail("close", errno);
@@ -197,12 +197,12 @@ void AtomicFile::commit() {
   const std::string directory = directory_of(target_);
   const int directory_fd = ::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (directory_fd < 0) {
-    return;  // a directory we may write but not read: the rename stands, its date is the system's
+    return;  // writable but not readable: renamed, but not synced
   }
   const int synced = ::fsync(directory_fd);
   const int sync_error = errno;
   ::close(directory_fd);
-  if (synced != 0 && sync_error != EINVAL) {  // EINVAL: this filesystem has no such notion
+  if (synced != 0 && sync_error != EINVAL) {  // EINVAL: not supported by this filesystem
     fail("flush its directory to disk", sync_error);
   }
 }
@@ -229,7 +229,7 @@ void AtomicFile::fail(const char* doing, int error_number) const {
   if (no_space) {
     advice = "free some space or write to another disk";
   } else if (error_number == ENOENT) {
-    advice = fmt::format("the directory '{}' must exist first", directory_of(path_));
+    advice = fmt::format("create the directory '{}' first", directory_of(path_));
   }
   throw Error(ExitCode::io, std::move(message), std::move(advice));
 }
@@ -247,7 +247,7 @@ void require_writable(const std::string& path) {
   };
   struct stat info {};
   if (::stat(path.c_str(), &info) == 0) {
-    if (S_ISDIR(info.st_mode)) refuse("is a folder", "give the name of a file");
+    if (S_ISDIR(info.st_mode)) refuse("is a folder", "pass a file name");
     if (!S_ISREG(info.st_mode)) return;  // a device or pipe is written to directly
   }
   const size_t slash = path.find_last_of('/');
@@ -255,8 +255,8 @@ void require_writable(const std::string& path) {
                              : slash == 0               ? "/"
                                                         : path.substr(0, slash);
   if (::stat(folder.c_str(), &info) != 0 || !S_ISDIR(info.st_mode)) {
-    refuse(fmt::format("there is no folder {}", printable(folder, PATH_MAX)),
-           "make the folder first");
+    refuse(fmt::format("folder {} does not exist", printable(folder, PATH_MAX)),
+           "create the folder first");
   }
   if (::access(folder.c_str(), W_OK | X_OK) != 0) {
     refuse(std::system_category().message(errno), "choose another folder");
@@ -287,14 +287,14 @@ std::string read_text_file(const std::string& path, int64_t max_bytes) {
       throw Error(ExitCode::bad_input,
                   fmt::format("{}: expected at most {} bytes, got more", printable(path, PATH_MAX),
                               with_commas(max_bytes)),
-                  "is this the file you meant?");
+                  "check that this is the intended file");
     }
     text.append(chunk.data(), static_cast<size_t>(got));
   }
 }
 
 MappedFile::MappedFile(const std::string& path) {
-  const ReadDescriptor file(path, O_NONBLOCK);  // else opening a pipe would wait for its writer
+  const ReadDescriptor file(path, O_NONBLOCK);  // otherwise opening a pipe may block
   const struct stat info = file.status(path);
   if (!S_ISREG(info.st_mode)) {
     throw Error(ExitCode::io, fmt::format("{}: cannot map: expected a regular file, got a device, "
@@ -303,7 +303,7 @@ MappedFile::MappedFile(const std::string& path) {
   }
   size_ = static_cast<size_t>(info.st_size);
   if (size_ == 0) {
-    return;  // mmap refuses length 0
+    return;  // mmap rejects length 0
   }
   void* mapping = ::mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, file.get(), 0);
   if (mapping == MAP_FAILED) {
@@ -342,9 +342,9 @@ void MappedFile::require_whole(const std::string& path) const {
     return;
   }
   throw Error(ExitCode::io,
-              fmt::format("{}: became shorter while it was in use: expected {} bytes, got {}",
+              fmt::format("{}: was truncated while in use: expected {} bytes, got {}",
                           printable(path, PATH_MAX), size_, info.st_size),
-              "does another program write to it?");
+              "check whether another program writes to it");
 }
 
 bool exists(const std::string& path) {

@@ -1,4 +1,4 @@
-// log.h on spdlog.
+// Implementation of log.h on spdlog.
 #include "rondo/base/log.h"
 
 #include <spdlog/sinks/stdout_color_sinks.h>
@@ -30,17 +30,17 @@ spdlog::level::level_enum spdlog_level(LogLevel level) {
 std::shared_ptr<spdlog::logger> make_logger() {
   const char* no_color = std::getenv("NO_COLOR");
   const bool plain = no_color != nullptr && no_color[0] != '\0';
-  // "automatic" colors only a terminal that can show it.
+  // "automatic" colors only on capable terminals.
   auto sink = std::make_shared<spdlog::sinks::stderr_color_sink_mt>(
       plain ? spdlog::color_mode::never : spdlog::color_mode::automatic);
   auto logger = std::make_shared<spdlog::logger>("rondo", std::move(sink));
   logger->set_pattern("%^%l%$: %v");
   logger->set_level(spdlog::level::info);
-  logger->flush_on(spdlog::level::trace);  // stderr may be a file that someone follows
+  logger->flush_on(spdlog::level::trace);  // stderr may be a file that is being followed
   return logger;
 }
 
-// Made on first use and never destroyed, so that destructors of statics may still log.
+// Created on first use and never destroyed, so that static destructors may still log.
 spdlog::logger& the_logger() {
   static auto* logger = new std::shared_ptr<spdlog::logger>(make_logger());
   return **logger;

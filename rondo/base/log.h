@@ -1,7 +1,7 @@
-// Messages for people, on stderr. Data go to stdout and never through here.
+// Log messages on stderr. Data goes to stdout and never through here.
 //
-// Thin on spdlog, whose headers stay in log.cpp. Safe from any thread, and usable before
-// init_log() (as if by init_log(0)).
+// A thin wrapper over spdlog, whose headers stay in log.cpp. Thread-safe, and usable before
+// init_log() (as if after init_log(0)).
 #pragma once
 
 #include <fmt/core.h>
@@ -13,16 +13,16 @@ namespace rondo {
 
 enum class LogLevel : int { debug, info, warn, error };
 
-// verbosity 0 shows info and above, 1 or more debug too, -1 warnings and errors only, -2 or less
-// errors only. Color only if stderr is a terminal and NO_COLOR is unset or empty.
+// Verbosity 0 shows info and above, 1 or more adds debug, -1 shows only warnings and errors, -2 or
+// less only errors. Colored only if stderr is a terminal and NO_COLOR is unset or empty.
 void init_log(int verbosity);
 
 bool log_enabled(LogLevel level);
 
-// One message, no final newline needed. A progress bar on the terminal is cleared out of its way.
+// One message, without a final newline. Clears a progress bar on the terminal first.
 void log_message(LogLevel level, std::string_view message);
 
-// Arguments are formatted only if the level is shown.
+// Arguments are formatted only if the level is enabled.
 template <class... Args>
 void log_at(LogLevel level, fmt::format_string<Args...> format, Args&&... args) {
   if (log_enabled(level)) {

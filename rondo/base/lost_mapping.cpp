@@ -1,4 +1,4 @@
-// A table of mappings that a signal handler can read, and the handler.
+// A signal-safe table of mappings, and the SIGBUS handler.
 #include "rondo/base/lost_mapping.h"
 
 #include <unistd.h>
@@ -28,28 +28,28 @@ struct Mapping {
 };
 
 std::array<Mapping, kMappings> mappings;
-std::mutex mappings_mutex;  // of those who write; the handler only reads
+std::mutex mappings_mutex;  // guards writers; the handler only reads
 
 void say(const char* text) {
   const ssize_t written = ::write(STDERR_FILENO, text, std::strlen(text));
-  (void)written;  // there is nobody left to tell
+  (void)written;  // nowhere left to report to
 }
 
 void report_sigbus(int signal, siginfo_t* info, void* /*context*/) {
   const auto place = reinterpret_cast<uintptr_t>(info->si_addr);
   for (const Mapping& mapping : mappings) {
     const uintptr_t begin = mapping.begin.load(std::memory_order_acquire);
-    // The system names the page; the last one may reach beyond the file.
+    // si_addr gives the page; the last one may extend past the file.
     if (begin == 0 || place < begin || place >= mapping.end.load(std::memory_order_relaxed)) {
       continue;
     }
     say("rondo: ");
     say(mapping.path);
-    say(": became shorter while it was read, or its disk failed\n"
-        "  does another program write to it?\n");
+    say(": was truncated while being read, or its disk failed\n"
+        "  check whether another program writes to it\n");
     ::_exit(static_cast<int>(ExitCode::io));
   }
-  std::signal(signal, SIG_DFL);  // on return the access is tried again, and kills
+  std::signal(signal, SIG_DFL);  // on return the access is retried, which kills the process
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// What happens when a mapped file is cut short, or its disk fails, while it is read: the system
-// sends SIGBUS. The command turns that into a message that names the file, and exit code 4.
+// The kernel raises SIGBUS when a mapped file is truncated, or its disk fails, during a read. The
+// command turns that into a message that names the file, and exit code 4.
 #pragma once
 
 #include <cstddef>
@@ -7,12 +7,12 @@
 
 namespace rondo {
 
-// From now on touching a lost part of a mapped file prints "rondo: PATH: ..." and leaves with
-// ExitCode::io at once. Any other SIGBUS ends the process as ever. For programs, not for libraries:
-// the handler is the whole process's.
+// From now on, accessing a lost part of a mapped file prints "rondo: PATH: ..." and exits
+// immediately with ExitCode::io. Any other SIGBUS kills the process as usual. For programs, not
+// libraries: the handler is process-wide.
 void report_lost_mappings();
 
-// MappedFile's own: which file lies where. So many as fit into a small table are remembered.
+// For MappedFile: records which file is mapped where. Mappings beyond a small table are dropped.
 void note_mapping(const void* data, size_t size, const std::string& path);
 void forget_mapping(const void* data);
 

@@ -1,4 +1,4 @@
-// Reading limits of the machine, of cgroups and of the shell.
+// Memory limits of the machine, cgroups and the shell.
 #include "rondo/base/memory_limit.h"
 
 #include <fmt/core.h>
@@ -18,22 +18,22 @@ namespace {
 
 constexpr int64_t kMiB = int64_t{1} << 20;
 
-// What the engine takes, measured with Debian 12's libtorch and OpenBLAS (VmPeak less buffers and
-// stacks: 428 MiB, of which RONDO_FAST_START saves half), with room for small models and what is
-// left to others (nn/allocator.cpp); under ulimit -d only what can be written counts.
+// Memory of the engine, measured with Debian 12's libtorch and OpenBLAS (VmPeak minus buffers and
+// stacks: 428 MiB, of which RONDO_FAST_START saves half), plus headroom for small models and for
+// what the allocator leaves to others (nn/allocator.cpp). ulimit -d counts only writable memory.
 constexpr int64_t kEngineAddresses = 600 * kMiB;
 constexpr int64_t kEngineData = 192 * kMiB;
-// OpenBLAS's buffer of 128 MiB and a stack of 8 MiB. One more than threads: callers have their own.
+// OpenBLAS's buffer (128 MiB) plus a stack (8 MiB). One more than threads: callers have their own.
 constexpr int64_t kPerThread = 136 * kMiB;
 
-// Twice the cores is a way to wait for a slow disk; many times as many is a slip.
+// Twice the cores can hide a slow disk; many times as many is a mistake.
 constexpr int64_t kThreadsPerCore = 4;
 constexpr int64_t kAlwaysAllowedThreads = 16;
 
 struct ShellLimit {
   int resource;
   const char* name;
-  int64_t engine;  // what the engine needs of it, besides what each thread needs
+  int64_t engine;  // the engine's share, not counting threads
 };
 constexpr ShellLimit kShellLimits[] = {{RLIMIT_AS, "ulimit -v", kEngineAddresses},
                                        {RLIMIT_DATA, "ulimit -d", kEngineData}};
@@ -41,20 +41,20 @@ constexpr ShellLimit kShellLimits[] = {{RLIMIT_AS, "ulimit -v", kEngineAddresses
 int64_t shell_limit(int resource) {
   struct rlimit limit {};
   if (::getrlimit(static_cast<__rlimit_resource>(resource), &limit) != 0 ||
-      limit.rlim_cur > static_cast<rlim_t>(INT64_MAX)) {  // RLIM_INFINITY is beyond it too
+      limit.rlim_cur > static_cast<rlim_t>(INT64_MAX)) {  // including RLIM_INFINITY
     return INT64_MAX;
   }
   return static_cast<int64_t>(limit.rlim_cur);
 }
 
-// The number in a file of a cgroup; INT64_MAX if there is none ("max", or no such file).
+// The number in a cgroup file; INT64_MAX if there is none ("max", or no such file).
 int64_t cgroup_number(const std::string& path) {
   std::ifstream file(path);
   int64_t value = 0;
   return file >> value && value > 0 ? value : INT64_MAX;
 }
 
-// The limit of the cgroup this process is in, of version 2 or 1.
+// The limit of this process's cgroup (v2 or v1).
 int64_t cgroup_limit() {
   int64_t least = std::min(cgroup_number("/sys/fs/cgroup/memory.max"),
                            cgroup_number("/sys/fs/cgroup/memory/memory.limit_in_bytes"));
@@ -147,7 +147,7 @@ void check_threads(int64_t threads, const std::string& key) {
   const int64_t most = std::max(kAlwaysAllowedThreads, kThreadsPerCore * usable_cores());
   if (threads <= most) return;
   throw Error(ExitCode::bad_input,
-              fmt::format("{}: expected at most {} on a machine of {} cores, got {}", key, most,
+              fmt::format("{}: expected at most {} on a machine with {} cores, got {}", key, most,
                           usable_cores(), threads),
               "0 means one per core");
 }

@@ -1,4 +1,4 @@
-// Finding Rondo's own files by the address of its code.
+// Locates Rondo's files from the address of its code.
 #include "rondo/base/own_files.h"
 
 #include <dlfcn.h>
@@ -14,7 +14,7 @@ std::string library_folder() {
   const auto* here = reinterpret_cast<const void*>(&library_folder);
   std::string path = dladdr(here, &info) != 0 && info.dli_fname != nullptr ? info.dli_fname : "";
   std::error_code ignored;
-  if (path.find('/') == std::string::npos) {  // a program's own name is whatever it was called by
+  if (path.find('/') == std::string::npos) {  // a program reports argv[0]
     path = fs::read_symlink("/proc/self/exe", ignored).string();
   }
   const fs::path whole = fs::weakly_canonical(path, ignored);

@@ -1,15 +1,15 @@
-// Where Rondo's own library is, and the modules that are loaded while the program runs.
+// The locations of Rondo's library and of modules loaded at run time.
 #pragma once
 
 #include <string>
 
 namespace rondo {
 
-// The folder of librondo_base.so, absolute; of the program if that was linked statically.
+// The absolute folder of librondo_base.so, or of the program if linked statically.
 std::string library_folder();
 
-// The path of a module ("librondo_engine.so"): in rondo/ below the library of an installation, or
-// beside it in a build tree. Whether it is there is not said.
+// The path of a module ("librondo_engine.so"): in rondo/ below an installed library, or next to it
+// in a build tree. The file may not exist.
 std::string module_path(const std::string& name);
 
 }  // namespace rondo

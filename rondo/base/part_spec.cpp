@@ -1,4 +1,4 @@
-// Reading parts of data sets.
+// Parsing of part specifications.
 #include "rondo/base/part_spec.h"
 
 #include <fmt/format.h>
@@ -21,8 +21,8 @@ constexpr double kLargestEnd = 1e15;
 
 [[noreturn]] void refuse_part(const std::string& spec, const std::string& what) {
   throw Error(ExitCode::bad_input, fmt::format("{}: {}", printable(spec, PATH_MAX), what),
-              "a part of a data set is written #FIRST:LAST, for example #:-5% (all but the last "
-              "5 %), #-1000: (the last 1,000 items) or, of images, #:450/class");
+              "write a part of a data set as #FIRST:LAST, for example #:-5% (all but the last "
+              "5 %), #-1000: (the last 1,000 items) or, for images, #:450/class");
 }
 
 std::optional<PartEnd> parse_end(const std::string& spec, std::string text) {

@@ -1,5 +1,5 @@
-// Parts of data sets, as users write them after a path: "novel.txt#:-5%", "train#450:/class". Used
-// for documents, sentence pairs and images alike.
+// Slices of data sets, written after a path: "novel.txt#:-5%", "train#450:/class". Used for
+// documents, sentence pairs and images.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace rondo {
 
-// One end of a part. Counted from the end of the data if it was written with a minus sign.
+// One end of a part. A minus sign counts from the end of the data.
 struct PartEnd {
   enum class Unit { items, percent, bytes };
   double amount = 0;
@@ -16,8 +16,8 @@ struct PartEnd {
   bool from_end = false;
 };
 
-// PATH#FIRST:LAST or PATH#FIRST:LAST/class. Either end may be left out. A number counts items
-// (documents, pairs, images); N% is a share, and NB counts bytes of text.
+// PATH#FIRST:LAST or PATH#FIRST:LAST/class. Either end may be omitted. A plain number counts items
+// (documents, pairs, images), N% is a percentage, and NB counts bytes of text.
 struct PartSpec {
   std::string path;  // without the part
   bool is_part = false;
@@ -25,17 +25,17 @@ struct PartSpec {
   std::optional<PartEnd> first;
   std::optional<PartEnd> last;
 
-  std::string written;  // what follows '#'
+  std::string written;  // the text after '#'
 
   bool uses(PartEnd::Unit unit) const;
 };
 
-// A path that exists as it is written has no part, whatever characters it is made of.
-// Error{bad_input} if what follows the last '#' is not a part.
+// A path that exists verbatim has no part, even if it contains '#'. Throws Error{bad_input} if the
+// text after the last '#' is not a part.
 PartSpec parse_part(const std::string& spec);
 
-// Where `end` lies among `size` units (0 to `size`); `otherwise` if it was left out. The part
-// before an end and the part from it on make up the whole.
+// The position of `end` in `size` units (0 to `size`); `otherwise` if omitted. The part before an
+// end and the part after it are complementary.
 int64_t part_place(const std::optional<PartEnd>& end, int64_t size, int64_t otherwise);
 
 }  // namespace rondo

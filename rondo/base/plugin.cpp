@@ -1,4 +1,4 @@
-// Loading plugins.
+// Loading modules with dlopen.
 #include "rondo/base/plugin.h"
 
 #include <dlfcn.h>
@@ -16,7 +16,7 @@
 namespace rondo {
 namespace {
 
-// The sanitizer's runtime refuses RTLD_DEEPBIND; without libtorch in the process it is not needed.
+// The sanitizer runtime rejects RTLD_DEEPBIND, which is only needed with libtorch in the process.
 #if defined(RONDO_SANITIZER_RUNTIME)
 constexpr int kPrivately = RTLD_NOW | RTLD_LOCAL;
 #else
@@ -31,7 +31,7 @@ void* plugin_function(const std::string& file, const char* symbol, const std::st
   void* function = plugin == nullptr ? nullptr : dlsym(plugin, symbol);
   if (function != nullptr) return function;
   throw Error(ExitCode::failure, fmt::format("cannot load {}: {}", what, dlerror()),
-              fmt::format("build it with ./demo, and keep {} beside librondo_base.so", file));
+              fmt::format("build it with ./demo, and keep {} next to librondo_base.so", file));
 }
 
 }  // namespace rondo

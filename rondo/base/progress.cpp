@@ -1,4 +1,4 @@
-// Drawing and timing for progress.h.
+// Drawing and timing of progress bars.
 #include "rondo/base/progress.h"
 
 #include <fmt/core.h>
@@ -19,11 +19,11 @@
 namespace rondo {
 namespace {
 
-constexpr double kRedrawSeconds = 0.1;  // faster only flickers
-constexpr double kRateMemory = 60.0;    // seconds after which work counts 1/e in the rate
+constexpr double kRedrawSeconds = 0.1;  // faster would flicker
+constexpr double kRateMemory = 60.0;    // time constant of the rate, in seconds
 constexpr int64_t kDefaultColumns = 80;
 
-// Whether the terminal's current line holds a bar. Only one line exists, hence only one flag.
+// Whether the terminal's current line holds a bar. There is one line, hence one flag.
 std::atomic<bool> bar_on_stderr{false};
 
 double steady_seconds() {
@@ -50,7 +50,7 @@ int64_t terminal_columns() {
 
 // 65 -> "1:05", 3723 -> "1:02:03", 90061 -> "1d 01:01:01".
 std::string duration_text(double seconds) {
-  // Past a thousand years the number means nothing, and would not fit an integer.
+  // Capped at a thousand years, which also avoids integer overflow.
   const int64_t total = std::llround(std::clamp(seconds, 0.0, 3.2e10));
   const int64_t days = total / 86400;
   const int64_t hours = total / 3600 % 24;
@@ -63,8 +63,8 @@ std::string duration_text(double seconds) {
                    : fmt::format("{}:{:02}", minutes, rest);
 }
 
-// The first `columns` characters of UTF-8 text, taking one column each: a line longer than the
-// terminal would wrap, and '\r' could not bring it back.
+// The first `columns` characters of UTF-8 text, one column each: a line wider than the terminal
+// would wrap, and '\r' could not return to its start.
 std::string cut_columns(const std::string& text, int64_t columns) {
   int64_t seen = 0;
   for (size_t at = 0; at < text.size(); ++at) {
@@ -108,7 +108,7 @@ Progress::Progress(std::string label, int64_t total, ProgressOptions options)
   }
   start_ = options_.clock();
   last_update_ = start_;
-  // A terminal gets its first bar at once; a log waits for the first interval to pass.
+  // A terminal gets its first bar immediately; a log waits for the first interval.
   last_draw_ = terminal_ ? -std::numeric_limits<double>::infinity() : start_;
 }
 
@@ -119,7 +119,7 @@ Progress::~Progress() {
   }
   try {
     options_.sink(options_.transient ? "\r\x1b[K" : "\n");
-  } catch (...) {  // a sink that fails has no one left to tell
+  } catch (...) {  // nowhere left to report to
   }
 }
 
@@ -161,7 +161,7 @@ void Progress::draw(double now, bool last) {
     return;
   }
   const int64_t columns = options_.columns > 0 ? options_.columns : terminal_columns();
-  // The last column stays free: writing it makes some terminals wrap.
+  // Leaves the last column free: writing to it makes some terminals wrap.
   const std::string text = cut_columns(line(now, last), columns - 1);
   options_.sink("\r" + text + "\x1b[K" + (last ? "\n" : ""));
   drawn_ = !last;
@@ -179,7 +179,7 @@ std::string Progress::line(double now, bool last) const {
   }
   std::string rest;
   if (last) {
-    // Over all of the run: what a reader of the log compares with another run.
+    // The average over the whole run, for comparison between runs.
     const double elapsed = now - start_;
     const double average =
         elapsed > 0 ? static_cast<double>(done_ - options_.initial) / elapsed : 0;
@@ -200,7 +200,7 @@ std::string Progress::line(double now, bool last) const {
   const int64_t columns = options_.columns > 0 ? options_.columns : terminal_columns();
   const int64_t used = count_columns(label_) + count_columns(counts) + count_columns(rest) + 6;
   const int64_t cells = std::clamp<int64_t>(columns - used, 0, 30);
-  constexpr int64_t kSmallestBar = 5;  // less tells nothing the percentage does not
+  constexpr int64_t kSmallestBar = 5;  // smaller bars add nothing to the percentage
   const std::string bar = cells >= kSmallestBar ? " " + bar_text(fraction, cells) : "";
   return label_ + bar + " " + counts + rest;
 }

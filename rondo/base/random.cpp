@@ -1,4 +1,4 @@
-// Philox and the distributions on it.
+// Philox and the distributions built on it.
 #include "rondo/base/random.h"
 
 #include <cmath>
@@ -16,7 +16,7 @@ constexpr uint64_t kPhiloxMultiplier = 0xD2B74407B1CE6E93;
 constexpr uint64_t kPhiloxWeyl = 0x9E3779B97F4A7C15;  // added to the key after each round
 constexpr int kPhiloxRounds = 10;
 
-// FNV-1a; the cipher does the mixing.
+// FNV-1a; the cipher does the rest of the mixing.
 uint64_t hash_purpose(std::string_view purpose) {
   uint64_t hash = 0xCBF29CE484222325;
   for (const char c : purpose) {
@@ -25,7 +25,7 @@ uint64_t hash_purpose(std::string_view purpose) {
   return hash;
 }
 
-// Seed and rank pass through the cipher, so that neighboring ones give unrelated keys.
+// Passes seed and rank through the cipher, so that neighboring values give unrelated keys.
 uint64_t key_of(uint64_t seed, std::string_view purpose, uint64_t rank) {
   return philox2x64({seed, rank}, hash_purpose(purpose))[0];
 }
@@ -56,14 +56,14 @@ uint64_t CounterRandom::next() { return philox2x64({index_++, step_}, key_)[0]; 
 
 double CounterRandom::uniform() { return static_cast<double>(next() >> 11) * 0x1p-53; }
 
-// Box and Muller, one of the two numbers: then each call takes a fixed number of draws.
+// Box-Muller, keeping one of the two values so that each call takes a fixed number of draws.
 double CounterRandom::normal() {
   constexpr double kTwoPi = 6.283185307179586;
-  const double radius = std::sqrt(-2.0 * std::log(1.0 - uniform()));  // of (0, 1]: finite
+  const double radius = std::sqrt(-2.0 * std::log(1.0 - uniform()));  // argument in (0, 1]: finite
   return radius * std::cos(kTwoPi * uniform());
 }
 
-// Lemire's multiplication: draws in the incomplete last share of [0, 2^64) are drawn again.
+// Lemire's method: draws in the incomplete last interval of [0, 2^64) are rejected.
 uint64_t CounterRandom::below(uint64_t n) {
   RONDO_ASSERT(n > 0);
   Wide product = static_cast<Wide>(next()) * n;

@@ -1,10 +1,10 @@
-// Counter-based randomness: every draw is a function of (seed, purpose, step, rank, index) and of
-// nothing else. No generator is carried along, so a resumed run draws what the undisturbed one
-// would have drawn, by construction, and two purposes never disturb each other.
+// Counter-based random numbers: every draw is a pure function of (seed, purpose, step, rank,
+// index). There is no generator state, so a resumed run draws exactly what an uninterrupted one
+// would, and purposes are independent of each other.
 //
 // The function is Philox2x64-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3"),
-// keyed by a hash of seed, purpose and rank, counting in step and index. Its numbers are equal on
-// every machine and are part of the promise: changing them breaks every resumed run.
+// keyed by a hash of seed, purpose and rank, with step and index as the counter. Its output is
+// identical on every machine and part of the contract: changing it breaks every resumed run.
 #pragma once
 
 #include <array>
@@ -14,17 +14,17 @@
 
 namespace rondo {
 
-// The block cipher underneath: 128 random bits for each (counter, key).
+// The underlying block cipher: 128 random bits per (counter, key).
 std::array<uint64_t, 2> philox2x64(std::array<uint64_t, 2> counter, uint64_t key);
 
-// 64 random bits. `purpose` names what they are for ("dropout", "documents"), so that two uses of
-// one seed are independent.
+// 64 random bits. `purpose` names their use ("dropout", "documents"), so that different uses of one
+// seed are independent.
 uint64_t counter_draw(uint64_t seed, std::string_view purpose, uint64_t step = 0, uint64_t rank = 0,
                       uint64_t index = 0);
 
 // The draws of one (seed, purpose, step, rank) in order of index: the i-th next() is
-// counter_draw(seed, purpose, step, rank, i). A value type, two words and a count; copying it
-// copies the place.
+// counter_draw(seed, purpose, step, rank, i). A value type (two words and a count); a copy
+// continues from the same position.
 class CounterRandom {
  public:
   CounterRandom(uint64_t seed, std::string_view purpose, uint64_t step = 0, uint64_t rank = 0,
@@ -42,7 +42,7 @@ class CounterRandom {
   uint64_t index_;
 };
 
-// 0 .. n-1 in an order that is uniform over all n! (as far as 64-bit draws reach). n >= 0.
+// A uniform random permutation of 0 .. n-1 (as far as 64-bit draws allow). n >= 0.
 std::vector<int64_t> counter_permutation(int64_t n, uint64_t seed, std::string_view purpose,
                                          uint64_t step = 0);
 

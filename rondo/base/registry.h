@@ -1,8 +1,8 @@
-// A table of named entries: how variants (depth schemes, kinds of time) are found by the name that
-// a configuration gives. Rondo's own are listed where the table is made; a program that uses the
-// library adds its own with a Registration.
+// A table of named entries, used to look up variants (depth schemes, kinds of time) by the name in
+// a configuration. Built-in entries are listed where the table is created; programs that use the
+// library add their own with a Registration.
 //
-// Reading is safe from any thread; adding and removing is not, and belongs where a program starts.
+// Lookups are thread-safe; adding and removing are not, and belong at program start.
 #pragma once
 
 #include <algorithm>
@@ -20,11 +20,11 @@ namespace rondo {
 template <class Entry>
 class Registry {
  public:
-  // `key`: of the configuration, for messages.
+  // `key`: the configuration key, for messages.
   Registry(std::string key, std::list<Entry> entries)
       : key_(std::move(key)), entries_(std::move(entries)) {}
 
-  // Error{bad_input} that lists the names if there is none of this one.
+  // Throws Error{bad_input} listing all names if `name` is unknown.
   const Entry& find(const std::string& name) const {
     for (const Entry& entry : entries_) {
       if (entry.name == name) return entry;
@@ -32,19 +32,19 @@ class Registry {
     throw Error(ExitCode::bad_input, key_ + ": unknown name '" + name + "'",
                 "choose one of " + join(names(), ", "));
   }
-  // In the order in which they were added.
+  // In insertion order.
   std::vector<std::string> names() const {
     std::vector<std::string> names;
     for (const Entry& entry : entries_) names.push_back(entry.name);
     return names;
   }
 
-  // Error{failure} if the name is taken.
+  // Throws Error{failure} if the name is taken.
   void add(Entry entry) {
     const std::vector<std::string> taken = names();
     if (std::find(taken.begin(), taken.end(), entry.name) != taken.end()) {
       throw Error(ExitCode::failure, key_ + ": the name '" + entry.name + "' is taken",
-                  "give it another name");
+                  "choose another name");
     }
     entries_.push_back(std::move(entry));
   }
@@ -54,10 +54,10 @@ class Registry {
 
  private:
   std::string key_;
-  std::list<Entry> entries_;  // references to entries stay good when others come and go
+  std::list<Entry> entries_;  // a list keeps references to entries stable
 };
 
-// An entry of a registry for as long as this object lives.
+// RAII registration: the entry exists for the lifetime of this object.
 template <class Entry>
 class Registration {
  public:

@@ -1,5 +1,5 @@
-// Checks of what a caller of the library hands over: sizes, numbers of rows, ids. They belong at
-// public entry points, once per call; what only we can get wrong is RONDO_ASSERT.
+// Argument checks at public entry points, once per call: sizes, row counts, ids. For internal
+// invariants use RONDO_ASSERT.
 #pragma once
 
 #include <fmt/core.h>
@@ -10,8 +10,8 @@
 
 namespace rondo {
 
-// Error{bad_input} with the formatted message unless `holds`. The message says where, what was
-// expected and what was given; it is formatted only when it is needed.
+// Throws Error{bad_input} with the message unless `holds`. The message states where, what was
+// expected and what was given; it is formatted only on failure.
 template <class... Values>
 void require(bool holds, fmt::format_string<Values...> message, Values&&... values) {
   if (holds) return;

@@ -1,4 +1,4 @@
-// Reading safetensors: the frame around the header, the tiling of the data, and the mapped view.
+// Reading safetensors: the framing of the header, the tiling of the data, and the mapped view.
 #include "rondo/base/safetensors.h"
 
 #include <fmt/core.h>
@@ -22,7 +22,7 @@ constexpr uint64_t kLengthBytes = 8;
 
 [[noreturn]] void fail_frame(const std::string& source, const std::string& what) {
   throw Error(ExitCode::bad_input, fmt::format("{}: {}", source, what),
-              "the file may be cut short, or not be a safetensors file");
+              "the file may be truncated, or may not be a safetensors file");
 }
 
 uint64_t read_length(const uint8_t* bytes) {
@@ -39,7 +39,7 @@ void sort_by_offset(std::vector<TensorEntry>& entries) {
   });
 }
 
-// Checks that the entries, sorted by offset, cover [0, data_size) without gap or overlap.
+// Checks that the entries, sorted by offset, tile [0, data_size) without gaps or overlaps.
 void check_tiling(const std::vector<TensorEntry>& entries, uint64_t data_size,
                   const std::string& source) {
   uint64_t expected = 0;
@@ -63,7 +63,7 @@ void check_tiling(const std::vector<TensorEntry>& entries, uint64_t data_size,
   }
 }
 
-// The entries' indices sorted by name; two of the same name are refused.
+// The entries' indices sorted by name; rejects duplicate names.
 std::vector<size_t> sort_names(const std::vector<TensorEntry>& entries, const std::string& source) {
   std::vector<size_t> order(entries.size());
   std::iota(order.begin(), order.end(), size_t{0});
@@ -125,7 +125,7 @@ const TensorEntry* SafetensorsFile::find(std::string_view name) const {
 }
 
 const uint8_t* SafetensorsFile::bytes(const TensorEntry& entry) const {
-  // An entry of another file must not read past this one.
+  // Guards against an entry of another file.
   RONDO_ASSERT(entry.begin <= entry.end && entry.end <= file_.size() - header_.data_begin);
   return file_.data() + header_.data_begin + entry.begin;
 }

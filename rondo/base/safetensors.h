@@ -1,13 +1,13 @@
-// The safetensors file format: a length, a JSON header, then the bytes of every tensor.
+// The safetensors file format: a length, a JSON header, then the tensor data.
 //
-//   u64 little-endian   N, the length of the header; at most 100,000,000
+//   u64 little-endian   N, the header length; at most 100,000,000
 //   N bytes of JSON     {"__metadata__": {text: text}, NAME: {"dtype", "shape", "data_offsets"}}
-//   the data section    data_offsets [begin, end) count from its start; together they cover it
-//                       exactly, without gap or overlap, to the end of the file
+//   the data section    data_offsets [begin, end) are relative to its start; together they tile it
+//                       exactly, without gaps or overlaps, to the end of the file
 //
-// Nothing in the file is executed and nothing is allocated on the file's word: sizes are compared
-// with the file first. A malformed file is Error{bad_input} whose message names the file, the
-// tensor, what was expected and what was found.
+// Nothing in the file is executed, and claimed sizes are checked against the file before anything
+// is allocated. A malformed file throws Error{bad_input} naming the file, the tensor, what was
+// expected and what was found.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ namespace rondo {
 enum class DType { f64, f32, f16, bf16, i64, i32, i16, i8, u8, boolean };
 
 int64_t dtype_size(DType dtype);      // bytes per element
-const char* dtype_name(DType dtype);  // as the format spells it: "F32", "BOOL"
+const char* dtype_name(DType dtype);  // as spelled in the format: "F32", "BOOL"
 
 struct TensorEntry {
   std::string name;
@@ -40,45 +40,45 @@ struct SafetensorsHeader {
   std::vector<TensorEntry> entries;  // in file-offset order
   std::vector<size_t> by_name;       // indices of entries, sorted by name
   std::map<std::string, std::string> metadata;
-  uint64_t data_begin = 0;  // where in the file the data section starts
+  uint64_t data_begin = 0;  // file offset of the data section
 };
 
-// Checks the whole structure of the file in memory (without reading tensor values) and returns its
-// table of contents. On return every entry lies inside [data_begin, file_size). `source_name` is
-// for messages. Memory is bounded by limits.h; the JSON is never held as a tree.
+// Validates the structure of the file in memory (without reading tensor values) and returns its
+// header. On return every entry lies inside [data_begin, file_size). `source_name` is for messages.
+// Memory is bounded by limits.h; no JSON tree is built.
 SafetensorsHeader parse_safetensors_header(const uint8_t* file, uint64_t file_size,
                                            const std::string& source_name);
 
-// Under this key of the metadata, files written with Checksum::xxh3 hold a checksum of all other
-// metadata, of every tensor's name, type and shape, and of all data.
+// Metadata key of the checksum in files written with Checksum::xxh3. It covers all other metadata,
+// every tensor's name, type and shape, and all data.
 constexpr const char* kFileChecksumKey = "rondo.checksum";
 
 enum class Checksum { none, xxh3 };
 
-// Error{bad_input} if the file in memory, whose header was parsed to `header`, holds a checksum
-// that does not match. Reads all data. Files without one (of other programs) pass.
+// Throws Error{bad_input} if the file in memory, whose parsed header is `header`, has a checksum
+// that does not match. Reads all data. Files without a checksum (from other programs) pass.
 void verify_checksum(const SafetensorsHeader& header, const uint8_t* file,
                      const std::string& source_name);
 
-// The index of the first element that is infinite or not a number. `data` may be unaligned.
+// The index of the first infinite or NaN element. `data` may be unaligned.
 std::optional<int64_t> first_non_finite(DType dtype, const void* data, int64_t elements);
 
 // A read-only view over a mapped file; tensors are never copied.
 class SafetensorsFile {
  public:
-  // Error{io} if the file cannot be mapped, Error{bad_input} if it is malformed.
+  // Throws Error{io} if the file cannot be mapped, Error{bad_input} if it is malformed.
   static SafetensorsFile open(const std::string& path);
 
   const std::vector<TensorEntry>& entries() const { return header_.entries; }
   const TensorEntry* find(std::string_view name) const;  // null if there is none
 
-  // The first byte of an entry of this file, valid while this object (or the one it was moved to)
-  // lives. Little-endian, row-major. Rondo's own files start the data section at a multiple of 8,
-  // but the format does not promise that a tensor is aligned for its type: copy with memcpy, or
-  // check the pointer before using it in place.
+  // The data of an entry of this file, valid while this object (or the one it was moved to) lives.
+  // Little-endian, row-major. Rondo's own files align the data section to 8 bytes, but the format
+  // does not guarantee that a tensor is aligned for its type: use memcpy, or check the pointer
+  // before using it in place.
   const uint8_t* bytes(const TensorEntry& entry) const;
 
-  // Error{io} if the file has become shorter since it was opened: for those who read for long.
+  // Throws Error{io} if the file has been truncated since it was opened. For long-lived readers.
   void require_whole() const { file_.require_whole(path_); }
 
   const std::map<std::string, std::string>& metadata() const { return header_.metadata; }
@@ -102,10 +102,10 @@ struct TensorRef {
   const void* data = nullptr;  // contiguous, row-major; may be null when there are no elements
 };
 
-// Writes `path` atomically: the header, then each tensor streamed from its own memory. The order is
-// kept; the header is padded with spaces so that the data section starts at a multiple of 8 (give
-// wide types first to have every tensor aligned). Error{bad_input} if two names are equal, a name
-// or metadata is not UTF-8, or anything exceeds what the reader accepts; Error{io} from writing.
+// Writes `path` atomically: the header, then each tensor streamed from memory, in the given order.
+// The header is padded with spaces so that the data section starts at a multiple of 8 (put wide
+// types first to align every tensor). Throws Error{bad_input} on duplicate names, names or metadata
+// that are not UTF-8, or anything the reader would reject; Error{io} if writing fails.
 void write_safetensors(const std::string& path, const std::vector<TensorRef>& tensors,
                        const std::map<std::string, std::string>& metadata = {},
                        Checksum checksum = Checksum::none);

@@ -1,4 +1,4 @@
-// Whether the contents of a safetensors file are what was written: checksums and finite numbers.
+// Integrity checks of safetensors contents: checksums and non-finite values.
 #ifndef XXH_INLINE_ALL
 #define XXH_INLINE_ALL
 #endif
@@ -26,8 +26,8 @@ Bits load_bits(const uint8_t* data, int64_t index) {
   return bits;
 }
 
-// The first number whose exponent bits are all set. Looks at whole blocks first, which compilers
-// turn into vector instructions.
+// The first number whose exponent bits are all set. Scans whole blocks first, which compilers
+// vectorize.
 template <class Bits>
 std::optional<int64_t> first_full_exponent(const uint8_t* data, int64_t count, Bits exponent) {
   constexpr int64_t kBlock = 4096;
@@ -59,7 +59,7 @@ FileHash::FileHash(const std::map<std::string, std::string>& metadata)
 
 FileHash::~FileHash() { XXH3_freeState(hash_state(state_)); }
 
-// With its length, so that no two lists of texts give the same bytes.
+// Prefixed with its length, so that different lists of texts never give the same bytes.
 void FileHash::add_text(const std::string& text) {
   const uint64_t size = text.size();
   XXH3_64bits_update(hash_state(state_), &size, sizeof(size));
@@ -88,11 +88,12 @@ void verify_checksum(const SafetensorsHeader& header, const uint8_t* file,
   }
   const std::string got = hash.text();
   if (got == expected->second) return;
-  throw Error(ExitCode::bad_input,
-              fmt::format("{}: checksum mismatch (expected {}, got {})", source_name,
-                          printable(expected->second), got),
-              "the file was damaged after it was written: copy or make it again; if it was changed "
-              "on purpose, --no-verify reads it all the same");
+  throw Error(
+      ExitCode::bad_input,
+      fmt::format("{}: checksum mismatch (expected {}, got {})", source_name,
+                  printable(expected->second), got),
+      "the file was damaged after it was written: copy or create it again; if it was changed "
+      "on purpose, load it with --no-verify");
 }
 
 std::optional<int64_t> first_non_finite(DType dtype, const void* data, int64_t elements) {

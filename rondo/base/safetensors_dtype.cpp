@@ -1,4 +1,4 @@
-// Element types of safetensors, and the arithmetic of shapes.
+// Element types of safetensors, and shape arithmetic.
 #include "rondo/base/safetensors_parts.h"
 
 #include <fmt/core.h>
@@ -47,7 +47,7 @@ const char* dtype_name(DType dtype) { return dtype_row(dtype).name; }
 int64_t TensorEntry::elements() const {
   int64_t count = 1;
   for (const int64_t extent : shape) {
-    count *= extent;  // cannot overflow: checked when the entry was made
+    count *= extent;  // cannot overflow: checked when the entry was created
   }
   return count;
 }

@@ -1,7 +1,7 @@
-// The JSON header of a safetensors file, read as a stream of events.
+// Event-based parser for the JSON header of a safetensors file.
 //
-// No tree is built: each event either fits the one shape a header may have or is an error right
-// there, so nesting, repetition and size are bounded however hostile the text is.
+// No tree is built: each event either fits the one valid structure of a header or is an immediate
+// error, so nesting, repetition and size are bounded for any input.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -25,7 +25,7 @@ using Json = nlohmann::json;
   throw Error(ExitCode::bad_input, fmt::format("{}: {}", source, what), advice);
 }
 
-// Receives nlohmann's SAX events. States follow the only nesting there is:
+// Receives nlohmann's SAX events. States follow the only valid nesting:
 //   top { metadata { } | tensor { dtype, shape [ ], data_offsets [ ] } }
 class HeaderHandler {
  public:
@@ -137,7 +137,7 @@ class HeaderHandler {
 
   bool parse_error(std::size_t position, const std::string& /*last_token*/,
                    const Json::exception& error) {
-    // The parser prefixes its own names and position; what follows "syntax error" is the reason.
+    // The parser prefixes its own names and position; the reason starts at "syntax error".
     const std::string_view what = error.what();
     const size_t at = what.find("syntax error");
     fail_header(source_,
@@ -163,7 +163,7 @@ class HeaderHandler {
   };
 
   void deepen() {
-    // The states refuse most nesting by themselves; this is the bound that needs no argument.
+    // The states already reject most nesting; this bound is independent of them.
     if (++depth_ > kMaxSafetensorsDepth) {
       fail_header(source_, fmt::format("expected a header nested at most {} deep, got deeper",
                                        kMaxSafetensorsDepth));
@@ -273,7 +273,7 @@ class HeaderHandler {
     fail_header(source_, fmt::format("tensor '{}': {}", printable(entry_.name), what), advice);
   }
 
-  // A value of a kind that has no place here.
+  // Rejects a value of the wrong kind for the current state.
   [[noreturn]] void unexpected(const std::string& got) const {
     switch (state_) {
       case State::metadata_value:
@@ -310,7 +310,7 @@ class HeaderHandler {
   bool seen_offsets_ = false;
 };
 
-// An upper bound of the tensors that a header names, without parsing it: each has this key once.
+// An upper bound on the number of tensors, without parsing: each has this key once.
 size_t count_tensors(std::string_view text) {
   constexpr std::string_view kKey = "\"data_offsets\"";
   size_t count = 0;
@@ -331,7 +331,7 @@ void parse_header_json(const char* begin, const char* end, const std::string& so
                                                  : fmt::format("byte 0x{:02x}",
                                                                static_cast<uint8_t>(*begin))));
   }
-  // The parser takes a zero byte for the end of its input and would not see what follows.
+  // The parser takes a zero byte for the end of input and would ignore what follows.
   if (const void* zero = std::memchr(begin, 0, static_cast<size_t>(end - begin))) {
     fail_header(source, fmt::format("expected a JSON header, got a zero byte at byte {} of it",
                                     static_cast<const char*>(zero) - begin + 1));
@@ -344,7 +344,7 @@ void parse_header_json(const char* begin, const char* end, const std::string& so
   header.entries.reserve(tensors);
   HeaderHandler handler(source, header);
   const bool complete = Json::sax_parse(begin, end, &handler);
-  RONDO_ASSERT(complete);  // every refusal throws
+  RONDO_ASSERT(complete);  // every failure throws
 }
 
 }  // namespace rondo

@@ -1,4 +1,4 @@
-// Writing safetensors: build and check the header, then stream every tensor from its own memory.
+// Writing safetensors: build and validate the header, then stream each tensor from memory.
 #include <fmt/core.h>
 
 #include <nlohmann/json.hpp>
@@ -22,7 +22,7 @@ constexpr size_t kDataAlignment = 8;  // the widest element
 
 std::string json_quoted(const std::string& text) { return nlohmann::json(text).dump(); }
 
-// The bytes of one tensor, after checking everything the reader would refuse.
+// The size of one tensor in bytes, after checking everything the reader would reject.
 int64_t check_tensor(const std::string& path, const TensorRef& tensor) {
   const std::string shown = printable(tensor.name);
   if (tensor.name.size() > kMaxTensorNameBytes || !valid_utf8(tensor.name)) {
@@ -51,7 +51,7 @@ int64_t check_tensor(const std::string& path, const TensorRef& tensor) {
   return *bytes;
 }
 
-// The bytes of each.
+// The size of each tensor in bytes.
 std::vector<int64_t> check_tensors(const std::string& path, const std::vector<TensorRef>& tensors) {
   if (tensors.size() > kMaxTensorsPerFile) {
     refuse_write(path, fmt::format("expected at most {} tensors, got {}", kMaxTensorsPerFile,
@@ -110,14 +110,14 @@ void write_safetensors(const std::string& path, const std::vector<TensorRef>& te
   }
   int64_t begin = 0;
   for (size_t i = 0; i < tensors.size(); ++i) {
-    const int64_t end = begin + sizes[i];  // all of it lies in memory, so the sum cannot overflow
+    const int64_t end = begin + sizes[i];  // all of it is in memory, so the sum cannot overflow
     header += fmt::format("{}{}:{{\"dtype\":\"{}\",\"shape\":{},\"data_offsets\":[{},{}]}}",
                           header.size() > 1 ? "," : "", json_quoted(tensors[i].name),
                           dtype_name(tensors[i].dtype), shape_text(tensors[i].shape), begin, end);
     begin = end;
   }
   header += "}";
-  // The length before the header takes 8 bytes itself, so the header alone must be aligned.
+  // The length field takes 8 bytes, so aligning the header aligns the data.
   header.resize((header.size() + kDataAlignment - 1) / kDataAlignment * kDataAlignment, ' ');
   if (header.size() > kMaxSafetensorsHeaderBytes) {
     refuse_write(path, fmt::format("expected a header of at most {} bytes, got {}",

@@ -1,5 +1,5 @@
-// SHA-256 (FIPS 180-4) and HMAC (RFC 2104) over it: how the processes of a group prove to each
-// other that they know the same secret.
+// SHA-256 (FIPS 180-4) and HMAC-SHA-256 (RFC 2104), with which the processes of a group prove that
+// they share a secret.
 #pragma once
 
 #include <array>
@@ -15,7 +15,7 @@ Sha256 sha256(std::string_view data);
 // As 64 hexadecimal digits.
 std::string hmac_sha256(std::string_view key, std::string_view data);
 
-// Whether two texts are equal, in a time that does not say where they differ.
+// Compares two texts in time independent of where they differ.
 bool equal_in_constant_time(std::string_view a, std::string_view b);
 
 }  // namespace rondo

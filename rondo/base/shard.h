@@ -1,4 +1,4 @@
-// Which part of shared work belongs to this process: that of `rank` among `size`.
+// This process's share of distributed work: `rank` of `size`.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// The string tools of text.h.
+// String utilities.
 #include "rondo/base/text.h"
 
 #include <fmt/core.h>
@@ -14,7 +14,7 @@
 namespace rondo {
 namespace {
 
-// ASCII only: names in Rondo are ASCII, and folding must not depend on the user's locale.
+// ASCII only: names in Rondo are ASCII, and folding must not depend on the locale.
 std::string fold_case(std::string_view text) {
   std::string folded(text);
   for (char& c : folded) {
@@ -25,8 +25,8 @@ std::string fold_case(std::string_view text) {
   return folded;
 }
 
-// How many edits still look like a slip in a name of this length. Always leaves at least one
-// letter of the name standing, else every one-letter name would resemble every other.
+// How many edits still count as a typo in a name of this length. Always keeps at least one letter;
+// otherwise every one-letter name would resemble every other.
 int64_t plausible_edits(size_t length) {
   if (length <= 1) {
     return 0;
@@ -42,8 +42,8 @@ std::string_view last_component(std::string_view name) {
   return at == std::string_view::npos ? name : name.substr(at + 1);
 }
 
-// How far `candidate` is from `name`: first the kind of likeness (0 best), then the distance
-// within the kind. nullopt: not alike. Both are folded already.
+// How close `candidate` is to `name`: the kind of match (0 is best), then the distance within that
+// kind. nullopt: no match. Both are already case-folded.
 std::optional<std::pair<int, int64_t>> likeness(std::string_view name, std::string_view candidate) {
   const int64_t edits = edit_distance(name, candidate);
   if (edits <= plausible_edits(name.size())) {
@@ -54,12 +54,12 @@ std::optional<std::pair<int, int64_t>> likeness(std::string_view name, std::stri
   }
   const std::string_view last = last_component(name);
   const int64_t last_edits = edit_distance(last, last_component(candidate));
-  // With a family named and it being the wrong one, only the very same last part is convincing.
+  // If `name` has a wrong family prefix, only an identical last part counts.
   const int64_t allowed = last.size() == name.size() ? plausible_edits(last.size()) : 0;
   if (!last.empty() && last_edits <= allowed) {
     return std::make_pair(2, last_edits);
   }
-  constexpr size_t kPiece = 3;  // shorter pieces occur everywhere by chance
+  constexpr size_t kPiece = 3;  // shorter substrings match by chance
   const bool inside = name.size() >= kPiece && candidate.find(name) != std::string_view::npos;
   const bool around = candidate.size() >= kPiece && name.find(candidate) != std::string_view::npos;
   if (inside || around) {
@@ -73,7 +73,7 @@ std::optional<std::pair<int, int64_t>> likeness(std::string_view name, std::stri
 // The length in bytes of the well-formed UTF-8 character at text[at], or 0 if there is none.
 size_t utf8_character(std::string_view text, size_t at) {
   const auto byte = [&](size_t i) -> unsigned {
-    return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U;  // 0 never continues one
+    return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U;  // 0: not a continuation
   };
   const auto continues = [&](size_t i) { return (byte(i) & 0xC0U) == 0x80U; };
   const unsigned lead = byte(at);
@@ -98,7 +98,7 @@ size_t utf8_character(std::string_view text, size_t at) {
   return 0;
 }
 
-// Three significant digits of 0 <= value < 1024, never in exponent form.
+// Three significant digits of 0 <= value < 1024, never in exponent notation.
 std::string three_digits(double value) {
   return value >= 999.5 ? fmt::format("{:.0f}", value) : fmt::format("{:.3g}", value);
 }
@@ -107,7 +107,7 @@ std::string three_digits(double value) {
 
 int64_t edit_distance(std::string_view a, std::string_view b) {
   const size_t columns = b.size() + 1;
-  // Rows i-2, i-1 and i of the usual table; i-2 is there for swaps.
+  // Rows i-2, i-1 and i of the dynamic-programming table; i-2 is for swaps.
   std::vector<int64_t> before(columns), previous(columns), current(columns);
   for (size_t j = 0; j < columns; ++j) {
     current[j] = static_cast<int64_t>(j);
@@ -177,7 +177,7 @@ std::string si_count(double value) {
   constexpr size_t kLast = std::size(kPrefixes) - 1;
   double scaled = std::abs(value);
   size_t prefix = 0;
-  while (scaled >= 999.5 && prefix < kLast) {  // 999.5 would round to 1000 of the smaller unit
+  while (scaled >= 999.5 && prefix < kLast) {  // 999.5 would round to 1000 in the smaller unit
     scaled /= 1000;
     ++prefix;
   }
@@ -228,8 +228,8 @@ std::vector<std::string> text_lines(std::string_view text) {
 bool glob_match(std::string_view pattern, std::string_view name) {
   size_t p = 0;
   size_t n = 0;
-  // On a mismatch only the latest star need take one more character: if an earlier star's
-  // segment matched once, its leftmost match leaves the most room for the rest.
+  // On a mismatch, only the last star needs to take one more character: the leftmost match of an
+  // earlier star's segment leaves the most room for the rest.
   size_t star = std::string_view::npos;
   size_t star_name = 0;
   while (n < name.size()) {
@@ -268,6 +268,16 @@ bool valid_utf8(std::string_view text) {
   return true;
 }
 
+std::string replace_invalid_utf8(std::string_view text) {
+  std::string out;
+  for (size_t at = 0; at < text.size();) {
+    const size_t length = utf8_character(text, at);
+    out += length > 0 ? text.substr(at, length) : std::string_view("\xEF\xBF\xBD");
+    at += std::max<size_t>(length, 1);
+  }
+  return out;
+}
+
 std::string printable(std::string_view text, int64_t max_bytes) {
   std::string shown;
   size_t at = 0;
@@ -277,7 +287,7 @@ std::string printable(std::string_view text, int64_t max_bytes) {
       return shown + "...";
     }
     const auto byte = static_cast<unsigned char>(text[at]);
-    // C1 controls (C2 80..9F) can drive a terminal just as C0 ones can.
+    // C1 controls (C2 80..9F) affect terminals just like C0.
     const bool c1 = length == 2 && byte == 0xC2 && static_cast<unsigned char>(text[at + 1]) < 0xA0;
     const bool plain = byte >= 0x20 && byte < 0x7F;
     if (plain || (length > 1 && !c1)) {

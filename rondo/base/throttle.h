@@ -1,4 +1,4 @@
-// Something that may happen every step but should be said only now and then.
+// Rate limiter for messages about events that may occur every step.
 #pragma once
 
 #include <chrono>
@@ -11,7 +11,7 @@ class Throttle {
   using Clock = std::chrono::steady_clock;
   explicit Throttle(std::chrono::seconds interval) : interval_(interval) {}
 
-  // True the first time, and then when `interval` has passed since it last was.
+  // True the first time, and again once `interval` has passed since the last true.
   bool due(Clock::time_point now = Clock::now()) {
     if (last_.has_value() && now - *last_ < interval_) return false;
     last_ = now;

@@ -1,13 +1,12 @@
-// The one place that says which Rondo this is.
+// The version of Rondo, defined only here.
 #pragma once
 
 namespace rondo {
 
-// Follows semantic versioning; also written into the metadata of every file Rondo makes.
+// Semantic versioning; also written to the metadata of every file Rondo creates.
 constexpr const char* kVersion = "0.1.0";
 
-// The commit it was built from, with "-dirty" behind it if files had changed; "unknown" outside
-// git.
+// The commit of this build, with "-dirty" appended if the tree had changes; "unknown" outside git.
 const char* build_commit();
 
 }  // namespace rondo

@@ -1,4 +1,4 @@
-// What describe() cannot check of [augment].
+// Checks of [augment] beyond describe().
 #include "rondo/config/augment_config.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// Reading and writing names of classes.
+// Reading and writing class names.
 #include "rondo/config/class_names.h"
 
 #include <fmt/format.h>
@@ -17,8 +17,8 @@ ClassNames parse_class_names(std::string_view text, const std::string& source) {
     names.titles.push_back(tab == std::string::npos ? line : line.substr(tab + 1));
   }
   if (names.empty()) {
-    throw Error(ExitCode::bad_input, fmt::format("{}: expected names of classes, got none", source),
-                "one class a line: a name, or an id, a tab and a name");
+    throw Error(ExitCode::bad_input, fmt::format("{}: expected class names, got none", source),
+                "write one class per line: a name, or an id, a tab and a name");
   }
   return names;
 }

@@ -1,4 +1,4 @@
-// How contradictions in a configuration are reported: one form, whoever checks.
+// Uniform error reporting for inconsistent configurations.
 #pragma once
 
 #include <string>
@@ -9,10 +9,10 @@ namespace rondo {
 
 class ConfigCheck {
  public:
-  // `name`: whose configuration it is, a file or a model.
+  // `name`: the file or model that the configuration belongs to.
   explicit ConfigCheck(std::string name) : name_(std::move(name)) {}
 
-  // Error{bad_input} unless it holds.
+  // Throws Error{bad_input} unless `holds`.
   void require(bool holds, const std::string& what, const std::string& advice) const {
     if (!holds) throw Error(ExitCode::bad_input, name_ + ": " + what, advice);
   }

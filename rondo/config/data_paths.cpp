@@ -1,4 +1,4 @@
-// Paths in experiments.
+// Rewriting the paths of an experiment.
 #include "rondo/config/data_paths.h"
 
 #include <fmt/format.h>
@@ -20,7 +20,7 @@ std::string absolute_path(const std::string& path) {
   return whole.lexically_normal().string();
 }
 
-// "a,b" with both there is two paths.
+// "a,b" is two paths if both exist.
 std::string change_pair(const std::string& spec, const PathChange& change) {
   const size_t mark = spec.find_last_of('#');
   const std::string path = spec.substr(0, mark);
@@ -46,7 +46,7 @@ void change_paths(RunConfig& config, const PathChange& change) {
   }
 }
 
-// Those that may be something else than a path.
+// Fields that need not be a path.
 void change_files(RunConfig& config, const PathChange& change) {
   for (std::string* path :
        {&config.data.tokenizer, &config.pairs.tokenizer, &config.pairs.source_tokenizer,

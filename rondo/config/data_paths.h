@@ -1,5 +1,5 @@
-// The paths that an experiment names: "~" is expanded, and a run folder keeps them absolute, so
-// that the run can be continued from anywhere.
+// Paths in an experiment: "~" is expanded, and run folders store absolute paths, so that a run can
+// be resumed from any directory.
 #pragma once
 
 #include <string>
@@ -8,16 +8,16 @@
 
 namespace rondo {
 
-// "~/x" and "~" with the user's home folder; all else stays as it is.
+// Expands "~/x" and "~" to the user's home folder; leaves anything else unchanged.
 std::string expand_home(const std::string& path);
 
-// Every path of `config` with expand_home().
+// Applies expand_home() to every path of `config`.
 void expand_homes(RunConfig& config);
-// Every path of `config` absolute. Where both sides of a parallel text are named, each of them;
-// words that are no paths ("bytes", "bpe:4096") stay.
+// Makes every path of `config` absolute, including both sides of a parallel text. Values that are
+// not paths ("bytes", "bpe:4096") stay unchanged.
 void make_paths_absolute(RunConfig& config);
-// Every path of `config` without its folder: what is the same on machines that keep the same data
-// in different places.
+// Strips the folder from every path of `config`, for comparison between machines that store the
+// same data in different places.
 void leave_out_folders(RunConfig& config);
 
 }  // namespace rondo

@@ -18,8 +18,8 @@ const ConfigTable& data_file() {
   return table;
 }
 
-// "DIR/part#rest" from a part such as "train#:-1000"; "." is the folder itself. A file that is
-// there only compressed is named as such.
+// "DIR/part#rest" for a part such as "train#:-1000"; "." is the folder itself. If only a compressed
+// version of the file exists, uses that.
 std::string below(const std::string& folder, const std::string& part) {
   if (part.empty()) return "";
   const size_t mark = part.find('#');
@@ -47,7 +47,8 @@ std::string folder_of(const std::string& name, const DataSet& set, const DataFol
   }
   throw Error(
       ExitCode::bad_input, fmt::format("data set {} ({}): no folder given", name, set.about),
-      fmt::format("--data {0}=DIR says where it is; --set data.train=… uses other data", name));
+      fmt::format("pass its folder with --data {0}=DIR, or use other data with --set data.train=…",
+                  name));
 }
 
 }  // namespace
@@ -56,9 +57,9 @@ std::vector<std::string> data_set_names() { return data_file().keys(); }
 
 DataSet find_data_set(const std::string& name) {
   if (!data_file().is_table(name)) {
-    throw Error(
-        ExitCode::usage, fmt::format("unknown data set '{}'", printable(name)),
-        fmt::format("{} names: {}", data_file().source_name(), join(data_set_names(), ", ")));
+    throw Error(ExitCode::usage, fmt::format("unknown data set '{}'", printable(name)),
+                fmt::format("data sets in {}: {}", data_file().source_name(),
+                            join(data_set_names(), ", ")));
   }
   DataSet set;
   read_config(data_file(), name, set, {"set"});

@@ -1,4 +1,4 @@
-// How weights are shared over depth, as a user writes it under [model.depth]. Torch-free.
+// Configuration of weight sharing over depth: [model.depth]. Torch-free.
 #pragma once
 
 #include <algorithm>
@@ -10,8 +10,8 @@
 
 namespace rondo {
 
-// Levels of a stack, and of all stages of a pyramid together. The deepest published model has a
-// thousand; more than ten times as many is a slip, or a file that claims what it does not hold.
+// Maximum levels of a stack, or of all stages of a pyramid together. The deepest published model
+// has a thousand; more than ten times that is a mistake or a corrupt file.
 constexpr int64_t kMaxLevels = 10000;
 
 // RingFormer's level signals, with the ablations of its Table 4.
@@ -33,19 +33,23 @@ struct RingConfig {
 
 template <class V>
 void describe(V& v, RingConfig& c) {
-  v.field("rank", c.rank, "rank of a level's signals; 0 = width / rank_divisor", between(0, 65536));
+  v.field("rank", c.rank, "rank of the level signals; 0 = width / rank_divisor", between(0, 65536));
   v.field("rank_divisor", c.rank_divisor, "rank = width / this, rounded down", between(1, 65536));
   v.field("feed_forward_rank", c.feed_forward_rank,
-          "rank of the feed-forward's signal; 0 = as the others", between(0, 65536));
-  v.field("full_rank", c.full_rank, "one full matrix per signal instead of two thin ones");
-  v.field("attention", c.attention, "where signals join queries, keys and values",
+          "rank of the feed-forward signal; 0 = same as the others", between(0, 65536));
+  v.field("full_rank", c.full_rank,
+          "one full-rank matrix per signal instead of two low-rank factors");
+  v.field("attention", c.attention,
+          "where signals are added: after or before the query, key and value projections",
           one_of({"after", "before", "none"}));
-  v.field("feed_forward", c.feed_forward, "where the signal joins the feed-forward",
+  v.field("feed_forward", c.feed_forward,
+          "where the signal is added: to the feed-forward input (before), or before its activation "
+          "(inter)",
           one_of({"before", "inter", "none"}));
 }
 
-// SReT's recursion: blocks, loops over them, and what it adds. Lists have one entry per stage of a
-// pyramid; a network without stages has one.
+// SReT's recursion: blocks, loops over them, and its extras. Lists have one entry per stage of a
+// pyramid; a network without stages has one entry.
 struct RecursiveConfig {
   std::vector<int64_t> blocks = {12};
   std::vector<int64_t> loops = {1};
@@ -56,7 +60,7 @@ struct RecursiveConfig {
   std::string permutation = "P+I-L";
   std::string eval_permutation = "fixed";
 
-  // Stages without an entry of their own take the last one.
+  // Stages without their own entry use the last one.
   int64_t blocks_of(int64_t stage) const { return blocks.at(clamp(stage, blocks.size())); }
   int64_t loops_of(int64_t stage) const { return loops.at(clamp(stage, loops.size())); }
   int64_t groups_of(int64_t stage, int64_t loop) const {
@@ -74,20 +78,21 @@ struct RecursiveConfig {
 template <class V>
 void describe(V& v, RecursiveConfig& c) {
   v.field("blocks", c.blocks, "distinct blocks, per stage", between(1, kMaxLevels));
-  v.field("loops", c.loops, "times each block is applied, per stage", between(1, kMaxLevels));
-  v.field("order", c.order, "internal: each block repeats; external: the whole list repeats",
+  v.field("loops", c.loops, "applications of each block, per stage", between(1, kMaxLevels));
+  v.field("order", c.order,
+          "internal: repeat each block; external: repeat the whole list of blocks",
           one_of({"internal", "external"}));
-  v.field("residual", c.residual, "learnable residual coefficients on which branches",
+  v.field("residual", c.residual, "branches with learnable residual coefficients",
           one_of({"none", "identity", "branch", "both"}));
   v.field("projection", c.projection,
           "hidden ratio of the non-linear projection after every loop; 0 = none", between(0, 64));
   v.field("groups", c.groups,
-          "slices that attend among themselves, [[loop 1, loop 2], ...] by stage",
+          "number of groups in sliced attention, [[loop 1, loop 2], ...] by stage",
           between(1, 1 << 20));
   v.field("permutation", c.permutation,
           "permute tokens before later sliced loops, and invert after",
           one_of({"P", "P+I", "P+I-L"}));
-  v.field("eval_permutation", c.eval_permutation, "permutations outside training",
+  v.field("eval_permutation", c.eval_permutation, "permutations during evaluation",
           one_of({"fixed", "random"}));
 }
 
@@ -104,7 +109,7 @@ struct DepthConfig {
 template <class V>
 void describe(V& v, DepthConfig& c) {
   v.field("scheme", c.scheme, "how levels share weights", one_of(depth_scheme_names()));
-  v.field("levels", c.levels, "number of levels L (recursive: blocks and loops count instead)",
+  v.field("levels", c.levels, "number of levels L (recursive: set by blocks and loops instead)",
           between(1, kMaxLevels));
   v.section("ring", c.ring, "scheme ring: level signals");
   v.section("recursive", c.recursive, "scheme recursive: blocks, loops, slices");

@@ -1,4 +1,4 @@
-// What holds for every plan.
+// Operations common to all plans.
 #include "rondo/config/depth_plan.h"
 
 #include <algorithm>
@@ -8,7 +8,7 @@
 namespace rondo {
 namespace {
 
-// New numbers by first use over all `fields`, which share one bank.
+// Renumbers by first use over all `fields`, which share one bank.
 void renumber(DepthPlan& plan, std::initializer_list<int64_t Level::*> fields) {
   std::map<int64_t, int64_t> numbers;
   for (Level& level : plan.levels) {

@@ -6,11 +6,11 @@ namespace {
 
 std::list<DepthScheme> own_schemes() {
   return {
-      vanilla_scheme(),    // every level owns everything
-      universal_scheme(),  // one block, told the level by a static table
-      one_wide_scheme(),   // one feed-forward
-      ring_scheme(),       // one block, nudged by signals of each level
-      recursive_scheme(),  // some blocks, each several times
+      vanilla_scheme(),    // every level has its own weights
+      universal_scheme(),  // one block, with a static table of levels added
+      one_wide_scheme(),   // one shared feed-forward
+      ring_scheme(),       // one block, adjusted by per-level signals
+      recursive_scheme(),  // several blocks, each applied several times
   };
 }
 

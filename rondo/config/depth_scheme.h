@@ -1,6 +1,6 @@
-// The schemes of sharing weights over depth. A scheme is one file (scheme_*.cpp) with a function
-// that returns its entry, and one line of the table in depth_scheme.cpp; the entry holds all that
-// is the scheme's own. Weights, state, cost and decoding follow from its plan.
+// Schemes for sharing weights over depth. A scheme is one file (scheme_*.cpp) with a function that
+// returns its entry, and one line of the table in depth_scheme.cpp. The entry contains everything
+// specific to the scheme; weights, state, cost and decoding follow from its plan.
 #pragma once
 
 #include "rondo/base/registry.h"
@@ -9,29 +9,29 @@
 
 namespace rondo {
 
-// What a scheme may want to know of the network around it.
+// Properties of the surrounding network that a scheme may check.
 struct DepthUse {
-  std::vector<int64_t> tokens;  // of every stage; empty: lengths vary
-  bool adds_positions = false;  // the network adds a position code, which could be left out
+  std::vector<int64_t> tokens;  // of each stage; empty: variable length
+  bool adds_positions = false;  // the network adds an optional position encoding
 };
 
 struct DepthScheme {
   std::string name;  // model.depth.scheme
-  // The list of levels; `stage` picks the entry where the configuration has one per stage.
+  // The list of levels; `stage` selects the entry of per-stage settings.
   DepthPlan (*plan)(const DepthConfig& config, const PlanShape& shape, int64_t stage) = nullptr;
-  // Checks of its own, beyond what the flags below say; null: none.
+  // Additional checks beyond the flags below; null: none.
   void (*check)(const DepthConfig& config, const DepthUse& use, const ConfigCheck& check) = nullptr;
-  // Makes a configuration apply its blocks so many times (--loops); null: levels are all different.
+  // Sets how often blocks are applied (--loops); null: the levels are all distinct.
   void (*set_loops)(DepthConfig& config, int64_t loops) = nullptr;
-  // Where it has a meaning beside stacks of attention of one width.
+  // Where the scheme is supported besides attention stacks of uniform width.
   bool in_pyramid = false;         // stages of different widths
-  bool without_attention = false;  // tokens mix by a feed-forward
+  bool without_attention = false;  // tokens are mixed by a feed-forward
   bool with_mixed_depth = false;   // a second pass that applies every block once
 };
 
 Registry<DepthScheme>& depth_schemes();
 
-// Rondo's own, one file each.
+// Built-in schemes, one file each.
 DepthScheme vanilla_scheme();
 DepthScheme universal_scheme();
 DepthScheme one_wide_scheme();

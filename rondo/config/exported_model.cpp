@@ -1,4 +1,4 @@
-// What a model takes along when it leaves its run folder.
+// Metadata and tokenizers embedded in exported models.
 #include "rondo/config/exported_model.h"
 
 #include <fmt/format.h>
@@ -34,7 +34,7 @@ std::map<std::string, std::string> experiment_metadata(const RunConfig& run, boo
     }
     *field = "tokenizer." + side + ".model";
   }
-  // Where the data lay means nothing elsewhere.
+  // Data paths are meaningless elsewhere.
   for (std::string* path :
        {&bare.data.train, &bare.data.valid, &bare.data.test, &bare.pairs.train, &bare.pairs.valid,
         &bare.pairs.test, &bare.images.train, &bare.images.valid, &bare.images.test,
@@ -53,7 +53,7 @@ std::string read_tokenizer_model(const std::string& spec, int64_t max_bytes) {
   const auto found = file.metadata().find(embedded_tokenizer_key(spec.substr(side + 1)));
   if (found == file.metadata().end()) {
     throw Error(ExitCode::bad_input,
-                fmt::format("{}: holds no tokenizer '{}'", file.path(), spec.substr(side + 1)));
+                fmt::format("{}: contains no tokenizer '{}'", file.path(), spec.substr(side + 1)));
   }
   return base64_decode(found->second, spec);
 }
@@ -76,7 +76,7 @@ std::string base64_encode(std::string_view bytes) {
 
 std::string base64_decode(std::string_view text, const std::string& source) {
   const auto fail = [&] {
-    throw Error(ExitCode::bad_input, fmt::format("{}: expected base64, got something else", source),
+    throw Error(ExitCode::bad_input, fmt::format("{}: expected base64, got invalid data", source),
                 "the file is damaged");
   };
   if (text.size() % 4 != 0) fail();

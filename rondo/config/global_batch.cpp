@@ -1,4 +1,4 @@
-// Dividing a batch among processes.
+// Dividing a global batch among processes.
 #include "rondo/config/global_batch.h"
 
 #include <fmt/format.h>
@@ -18,9 +18,10 @@ RunConfig share_of_batch(RunConfig config, int64_t processes) {
                 "choose another number of processes, train.batch or train.global_batch");
   };
   if (train.accumulate != 1) {
-    throw Error(ExitCode::bad_input,
-                "train.accumulate: with train.global_batch it follows from the number of processes",
-                "leave train.accumulate at 1");
+    throw Error(
+        ExitCode::bad_input,
+        "train.accumulate: is derived from the number of processes if train.global_batch is set",
+        "leave train.accumulate at 1");
   }
   if (train.global_batch % processes != 0) {
     refuse(fmt::format("expected a multiple of the {} processes", processes));

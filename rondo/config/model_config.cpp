@@ -1,4 +1,4 @@
-// Reading and dumping a model's configuration; the checks are in config_check.cpp.
+// Reading and dumping a model's configuration; checks are in model_config_check.cpp.
 #include "rondo/config/model_config.h"
 
 #include <fmt/format.h>
@@ -15,7 +15,7 @@ struct Kind {
   const char* task;
 };
 
-// In the order of the variant's alternatives.
+// In the order of the variant alternatives.
 constexpr Kind kKinds[] = {
     {"encoder-decoder", "translation"},
     {"vision", "image"},
@@ -48,15 +48,14 @@ ModelConfig starting_point(const ConfigTable& table) {
       throw Error(ExitCode::bad_input,
                   fmt::format("{}: expected \"{}\", the kind of {}, got \"{}\"",
                               table.where("model.kind"), config.kind(), *base, *kind),
-                  "leave model.kind out when model.base is given");
+                  "omit model.kind when model.base is given");
     }
     return config;
   }
   if (!kind.has_value()) {
     throw Error(
         ExitCode::bad_input, fmt::format("{}: missing", table.where("model.kind")),
-        fmt::format("say which network it is, one of {}, or model.base = a name that 'rondo "
-                    "models' lists",
+        fmt::format("set it to one of {}, or set model.base to a name listed by 'rondo models'",
                     fmt::join(kind_names(), ", ")));
   }
   return default_of_kind(*kind, table.where("model.kind"));
@@ -79,7 +78,7 @@ ModelConfig read_model_config(const ConfigTable& table) {
 }
 
 std::string dump_model_config(const ModelConfig& config) {
-  // "kind" must stand inside [model], before its sections.
+  // "kind" must be inside [model], before its sections.
   std::string body =
       std::visit([](const auto& network) { return dump_config(network, "model"); }, config.network);
   const std::string header = "[model]\n";

@@ -1,9 +1,9 @@
-// What a user may say about a model, torch-free: one struct per kind of network, each declared once
-// for reading, defaults, help and dump. A model file is TOML:
+// Model configuration, torch-free: one struct per kind of network, each declared once for parsing,
+// defaults, help and dumping. A model file is TOML:
 //
 //   [model]
 //   kind = "vision"            # encoder-decoder, vision, pyramid or language-model
-//   base = "ringformer/image-small"   # optional: start from a named model and change a few keys
+//   base = "ringformer/image-small"   # optional: start from a named model
 //   width = 256
 //   [model.depth]
 //   scheme = "ring"
@@ -18,10 +18,10 @@
 namespace rondo {
 
 constexpr const char* kNormEpsilonHelp =
-    "epsilon of the level norms; 0 = as the scheme's authors: ring (and style fairseq) 1e-5, "
+    "epsilon of the level norms; 0 = the scheme authors' value: ring (and style fairseq) 1e-5, "
     "others 1e-6";
 
-// Translation: source and target through an encoder and a decoder.
+// Translation with an encoder and a decoder.
 struct EncoderDecoderConfig {
   int64_t source_vocabulary = 52000;
   int64_t target_vocabulary = 52000;
@@ -38,9 +38,9 @@ struct EncoderDecoderConfig {
 
 template <class V>
 void describe(V& v, EncoderDecoderConfig& c) {
-  v.field("source_vocabulary", c.source_vocabulary, "source tokens", between(1, 1 << 24));
-  v.field("target_vocabulary", c.target_vocabulary, "target tokens", between(1, 1 << 24));
-  v.field("padding", c.padding, "token that fills up short sentences", at_least(0));
+  v.field("source_vocabulary", c.source_vocabulary, "source vocabulary size", between(1, 1 << 24));
+  v.field("target_vocabulary", c.target_vocabulary, "target vocabulary size", between(1, 1 << 24));
+  v.field("padding", c.padding, "id of the padding token", at_least(0));
   v.field("width", c.width, "model width d", between(1, 65536));
   v.field("hidden", c.hidden, "feed-forward width f", between(1, 1 << 20));
   v.field("heads", c.heads, "attention heads; must divide width", between(1, 65536));
@@ -51,8 +51,8 @@ void describe(V& v, EncoderDecoderConfig& c) {
           one_of({"ringformer", "fairseq"}));
   v.field("norm_epsilon", c.norm_epsilon, kNormEpsilonHelp, between(0, 1));
   v.field("one_norm_per_level", c.one_norm_per_level,
-          "one norm serves all sub-layers of a level (the RingFormer authors' vanilla baseline)");
-  v.section("depth", c.depth, "weight sharing over depth, encoder and decoder alike");
+          "all sub-layers of a level share one norm (the RingFormer authors' vanilla baseline)");
+  v.section("depth", c.depth, "weight sharing over depth, for both encoder and decoder");
 }
 
 // Image classification on a flat sequence of patches.
@@ -87,15 +87,15 @@ void describe(V& v, VisionConfig& c) {
           one_of({"attention", "feed-forward"}));
   v.field("token_hidden", c.token_hidden, "Mixer: hidden width of the token feed-forward",
           between(1, 1 << 20));
-  v.field("positions", c.positions, "position code", one_of({"sinusoidal", "learned", "none"}));
-  v.field("pool", c.pool, "the head reads a class token, or the mean of all tokens",
+  v.field("positions", c.positions, "position encoding", one_of({"sinusoidal", "learned", "none"}));
+  v.field("pool", c.pool, "input of the head: a class token, or the mean of all tokens",
           one_of({"class", "mean"}));
   v.field("dropout", c.dropout, "dropout rate", between(0, 0.99));
-  v.field("drop_path", c.drop_path, "stochastic depth of the last level", between(0, 0.99));
+  v.field("drop_path", c.drop_path, "stochastic depth rate of the last level", between(0, 0.99));
   v.field("norm_epsilon", c.norm_epsilon, kNormEpsilonHelp, between(0, 1));
   v.field("init", c.init, "initial weights", one_of({"ringformer", "deit"}));
   v.field("mixed_depth", c.mixed_depth,
-          "training: a second pass applies every block once; the losses are averaged");
+          "training: a second forward pass applies every block once; the losses are averaged");
   v.section("depth", c.depth, "weight sharing over depth");
 }
 
@@ -122,24 +122,25 @@ template <class V>
 void describe(V& v, PyramidConfig& c) {
   v.field("image", c.image, "image side in pixels", between(1, 65536));
   v.field("classes", c.classes, "number of classes", between(1, 1 << 24));
-  v.field("stem", c.stem, "three strided convolutions, or one over patches",
+  v.field("stem", c.stem, "three strided convolutions, or one patch convolution",
           one_of({"convolutions", "patch"}));
   v.field("patch", c.patch, "stem patch: patch side in pixels", between(1, 4096));
-  v.field("stride", c.stride, "stem patch: step in pixels", between(1, 4096));
-  v.field("widths", c.widths, "width of every stage; each a multiple of the one before",
+  v.field("stride", c.stride, "stem patch: stride in pixels", between(1, 4096));
+  v.field("widths", c.widths, "width of each stage; each a multiple of the previous one",
           between(1, 65536));
-  v.field("heads", c.heads, "attention heads of every stage", between(1, 65536));
-  v.field("hidden_ratio", c.hidden_ratio, "feed-forward width = int(width · this)",
+  v.field("heads", c.heads, "attention heads of each stage", between(1, 65536));
+  v.field("hidden_ratio", c.hidden_ratio, "feed-forward width = int(width · hidden_ratio)",
           between(0.01, 64));
-  v.field("class_token", c.class_token, "the head reads a class token instead of the mean");
+  v.field("class_token", c.class_token,
+          "use a class token as the input of the head, instead of the mean");
   v.field("dropout", c.dropout, "dropout rate", between(0, 0.99));
-  v.field("drop_path", c.drop_path, "stochastic depth of the deepest block", between(0, 0.99));
+  v.field("drop_path", c.drop_path, "stochastic depth rate of the deepest block", between(0, 0.99));
   v.field("mixed_depth", c.mixed_depth,
-          "training: a second pass applies every block once; the losses are averaged");
+          "training: a second forward pass applies every block once; the losses are averaged");
   v.section("depth", c.depth, "weight sharing over depth: vanilla or recursive, by stage");
 }
 
-// Language modeling over endless documents. Defaults are the Block-Recurrent paper's.
+// Language modeling over documents of unbounded length. Defaults follow the Block-Recurrent paper.
 struct LanguageModelConfig {
   LanguageModelConfig() { depth.levels = 12; }
 
@@ -155,7 +156,7 @@ struct LanguageModelConfig {
 
 template <class V>
 void describe(V& v, LanguageModelConfig& c) {
-  v.field("vocabulary", c.vocabulary, "tokens; bytes are 256 and 4 special tokens",
+  v.field("vocabulary", c.vocabulary, "vocabulary size; byte models use 256 + 4 special tokens",
           between(1, 1 << 24));
   v.field("width", c.width, "model width d", between(1, 65536));
   v.field("hidden", c.hidden, "feed-forward width f", between(1, 1 << 20));
@@ -163,7 +164,7 @@ void describe(V& v, LanguageModelConfig& c) {
   v.field("head_width", c.head_width, "width of one head", between(1, 65536));
   v.field("dropout", c.dropout, "dropout rate", between(0, 0.99));
   v.section("depth", c.depth, "weight sharing over depth");
-  v.section("time", c.time, "what a level sees of the past");
+  v.section("time", c.time, "how a level sees the past");
 }
 
 struct ModelConfig {
@@ -173,31 +174,31 @@ struct ModelConfig {
   const char* task() const;  // "translation", "image" or "lm"
 };
 
-// Reads [model] of a document. Error{bad_input} with the place of anything that is wrong, including
-// combinations that have no meaning.
+// Reads [model] of a document. Throws Error{bad_input} with the location of any error, including
+// invalid combinations.
 ModelConfig read_model_config(const ConfigTable& table);
-// A TOML document that reads back to the same model.
+// A TOML document that round-trips.
 std::string dump_model_config(const ModelConfig& config);
 // Every key of a kind of network, for the manual.
 std::vector<FieldHelp> model_config_help(const std::string& kind);
 
-// Error{bad_input} if parts of the configuration contradict each other; `name` says whose.
+// Throws Error{bad_input} if the configuration is inconsistent; `name` identifies it in messages.
 void check_model_config(const ModelConfig& config, const std::string& name);
 
-// Where a model file (safetensors) keeps its configuration.
+// Metadata key of the configuration in a model file (safetensors).
 constexpr const char* kModelConfigKey = "rondo.config";
 
-// What a user means by a model on the command line.
+// A model given on the command line.
 struct ResolvedModel {
   std::string name;  // as given
   ModelConfig config;
-  std::string weights;  // path of a model file; empty when only the configuration is known
+  std::string weights;  // path of a model file; empty if only the configuration is known
 };
-// `given` is a name of the zoo, a TOML file, a model file or checkpoint, a run folder or an
-// exported one; `assignments` are --set arguments.
+// `given` is a zoo name, a TOML file, a model file or checkpoint, a run folder or an exported
+// folder; `assignments` are --set arguments.
 ResolvedModel resolve_model(const std::string& given, const std::vector<std::string>& assignments);
 
-// What `rondo info` may change from the command line; 0 = leave.
+// Sizes that `rondo info` can override; 0 = keep.
 struct SizeOverrides {
   int64_t image = 0;
   int64_t classes = 0;
@@ -205,7 +206,7 @@ struct SizeOverrides {
 };
 void apply_sizes(ModelConfig& config, const SizeOverrides& sizes);
 
-// Side of the images, and number of classes, of an image network.
+// Image side and number of classes of an image network.
 int64_t image_side(const ModelConfig& config);
 int64_t image_classes(const ModelConfig& config);
 

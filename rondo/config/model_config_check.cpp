@@ -1,6 +1,6 @@
-// Which configurations have a meaning. Everything here is about combinations; single values are
-// bounded where they are declared, and what is a scheme's or a kind of time's own is checked by its
-// entry (depth_scheme.h, time_kind.h).
+// Consistency checks of model configurations. Single values are bounded where they are declared,
+// and anything specific to a scheme or kind of time is checked by its entry (depth_scheme.h,
+// time_kind.h).
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 namespace rondo {
 namespace {
 
-// Attention compares all of them with all others: this is far beyond any memory already.
+// Attention is quadratic in tokens: this already exceeds any memory.
 constexpr int64_t kMaxImageTokens = 1 << 20;
 
 class Checker : public ConfigCheck {
@@ -29,7 +29,7 @@ class Checker : public ConfigCheck {
     const bool sliced = std::any_of(groups.begin(), groups.end(), [](const auto& row) {
       return std::any_of(row.begin(), row.end(), [](int64_t g) { return g != 1; });
     });
-    require(!sliced, fmt::format("model.depth.recursive.groups: {}", why), "leave groups out here");
+    require(!sliced, fmt::format("model.depth.recursive.groups: {}", why), "omit groups here");
   }
 
   void tokens_bounded(int64_t side) const {
@@ -41,7 +41,7 @@ class Checker : public ConfigCheck {
 
   void check(const EncoderDecoderConfig& c) const {
     heads_divide(c.width, c.heads, "model.heads");
-    no_groups(c.depth, "sliced attention has no meaning for sentences, whose lengths vary");
+    no_groups(c.depth, "sliced attention is not supported for sentences, whose lengths vary");
     require(c.style != "fairseq" || (c.width % 2 == 0 && c.width >= 4),
             fmt::format("model.width: fairseq positions need an even width of at least 4, got {}",
                         c.width),
@@ -49,7 +49,7 @@ class Checker : public ConfigCheck {
     const int64_t smaller = std::min(c.source_vocabulary, c.target_vocabulary);
     require(c.padding < smaller,
             fmt::format("model.padding: expected a token below {}, got {}", smaller, c.padding),
-            "padding is a token of both vocabularies");
+            "the padding token must be in both vocabularies");
     scheme_fits(c.depth, {});
   }
 
@@ -60,10 +60,11 @@ class Checker : public ConfigCheck {
         "choose another image size or patch");
     if (c.mixing == "attention") heads_divide(c.width, c.heads, "model.heads");
     const DepthScheme& scheme = depth_schemes().find(c.depth.scheme);
-    require(c.mixing == "attention" || scheme.without_attention,
-            fmt::format("model.depth.scheme: '{}' has no meaning with model.mixing = feed-forward",
-                        c.depth.scheme),
-            "a Mixer has no attention to signal to; use vanilla or recursive");
+    require(
+        c.mixing == "attention" || scheme.without_attention,
+        fmt::format("model.depth.scheme: '{}' is not supported with model.mixing = feed-forward",
+                    c.depth.scheme),
+        "a Mixer has no attention; use vanilla or recursive");
     require(c.mixing == "attention" || c.pool == "mean",
             "model.pool: a token feed-forward mixes patches only",
             "set model.pool = \"mean\" with model.mixing = \"feed-forward\"");
@@ -80,26 +81,27 @@ class Checker : public ConfigCheck {
     require(!c.widths.empty() && c.widths.size() == c.heads.size(),
             fmt::format("model.heads: expected one entry per stage, {} as in widths, got {}",
                         c.widths.size(), c.heads.size()),
-            "widths and heads are lists of equal length");
+            "widths and heads must have equal length");
     for (size_t s = 0; s < c.widths.size(); ++s) {
       heads_divide(c.widths[s], c.heads[s], "model.heads");
       require(s == 0 || c.widths[s] % c.widths[s - 1] == 0,
               fmt::format("model.widths: expected a multiple of {} in stage {}, got {}",
                           s == 0 ? 0 : c.widths[s - 1], s, c.widths[s]),
-              "the convolution between stages has one group per channel it reads");
+              "the convolution between stages has one group per input channel");
     }
     const DepthScheme& scheme = depth_schemes().find(c.depth.scheme);
-    require(scheme.in_pyramid,
-            fmt::format("model.depth.scheme: '{}' has no meaning in a pyramid, whose stages differ "
-                        "in width",
-                        c.depth.scheme),
-            "use recursive (loops = [1] applies every block once)");
+    require(
+        scheme.in_pyramid,
+        fmt::format("model.depth.scheme: '{}' is not supported in a pyramid, whose stages differ "
+                    "in width",
+                    c.depth.scheme),
+        "use recursive (loops = [1] applies every block once)");
     mixed_depth(c.mixed_depth, scheme);
     if (c.stem == "convolutions") {
       require(c.image % 8 == 0 && c.widths[0] % 2 == 0,
               fmt::format("model.image: expected a multiple of 8 (and an even first width), got {}",
                           c.image),
-              "three convolutions of stride 2 make the first tokens");
+              "the stem has three convolutions of stride 2");
     } else {
       require(c.image >= c.patch,
               fmt::format("model.image: expected at least the patch {}, got {}", c.patch, c.image),
@@ -124,12 +126,12 @@ class Checker : public ConfigCheck {
     require(!kind.by_blocks || c.time.segment % c.time.window == 0,
             fmt::format("model.time.segment: expected a multiple of the window {}, got {}",
                         c.time.window, c.time.segment),
-            "segments are cut into whole blocks");
+            "segments are split into whole blocks");
   }
 
  private:
   void scheme_fits(const DepthConfig& depth, const DepthUse& use) const {
-    // Before anything is counted through by levels.
+    // Before anything iterates over levels.
     require(
         depth.levels <= kMaxLevels,
         fmt::format("model.depth.levels: expected at most {}, got {}", kMaxLevels, depth.levels),
@@ -140,11 +142,11 @@ class Checker : public ConfigCheck {
 
   void mixed_depth(bool mixed, const DepthScheme& scheme) const {
     require(!mixed || scheme.with_mixed_depth,
-            fmt::format("model.mixed_depth: has no meaning with scheme '{}'", scheme.name),
-            "only recursive blocks can be applied once or several times");
+            fmt::format("model.mixed_depth: is not supported with scheme '{}'", scheme.name),
+            "use scheme 'recursive', whose blocks can be applied once or several times");
   }
 
-  // Of the map of tokens that the first stage reads.
+  // Side of the token grid of the first stage.
   static int64_t first_side(const PyramidConfig& c) {
     return c.stem == "convolutions" ? c.image / 8 : (c.image - c.patch) / c.stride + 1;
   }

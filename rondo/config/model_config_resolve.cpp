@@ -1,4 +1,4 @@
-// From what a user types to a configuration.
+// Resolving a command-line argument to a model configuration.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -20,10 +20,10 @@ bool ends_with(const std::string& text, const std::string& end) {
   return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
 }
 
-// Least numbers of weights that a configuration stands for, whatever else it has: matrices of
-// feed-forwards, embeddings and heads that are not shared. In double, since claims may be anything.
+// Lower bounds on the weights a configuration implies: unshared feed-forward matrices, embeddings
+// and heads. In double, since claimed sizes may be arbitrary.
 struct LeastWeights {
-  double blocks = 0;  // with weights of their own
+  double blocks = 0;  // with their own weights
   double elements = 0;
 
   void add(const DepthConfig& depth, int64_t stage, double width, double hidden) {
@@ -52,8 +52,8 @@ struct LeastWeights {
   }
 };
 
-// A model file whose configuration claims more than the file can hold is refused before a network
-// is built of it.
+// Rejects a model file whose configuration claims more than the file can hold, before a network is
+// built from it.
 void check_claims(const ModelConfig& config, const SafetensorsFile& file) {
   LeastWeights least;
   std::visit([&](const auto& network) { least(network); }, config.network);
@@ -65,9 +65,9 @@ void check_claims(const ModelConfig& config, const SafetensorsFile& file) {
       ExitCode::bad_input,
       fmt::format("{}: its configuration claims at least {:.0f} {}, but the file holds {:.0f} {}",
                   file.path(), many ? least.blocks : least.elements,
-                  many ? "levels or blocks with tensors of their own" : "weights",
+                  many ? "levels or blocks with their own tensors" : "weights",
                   many ? tensors : bytes, many ? "tensors" : "bytes of data"),
-      "the file is damaged, or its configuration is of another model");
+      "the file is damaged, or its configuration belongs to another model");
 }
 
 ConfigTable table_of_model_file(const SafetensorsFile& file) {
@@ -75,7 +75,7 @@ ConfigTable table_of_model_file(const SafetensorsFile& file) {
   if (found != file.metadata().end()) {
     return ConfigTable::from_string(found->second, file.path() + " (configuration)");
   }
-  // Checkpoints of earlier versions are described by their run.
+  // Checkpoints of earlier versions take their configuration from the run.
   const std::filesystem::path folder = std::filesystem::path(file.path()).parent_path();
   const auto format = file.metadata().find("format");
   if (format != file.metadata().end() && format->second == kCheckpointFormat &&
@@ -83,12 +83,12 @@ ConfigTable table_of_model_file(const SafetensorsFile& file) {
     return ConfigTable::from_file((folder.parent_path() / "config.toml").string());
   }
   throw Error(ExitCode::bad_input,
-              fmt::format("{}: holds weights but no configuration (metadata '{}' is missing)",
+              fmt::format("{}: contains weights but no configuration (metadata '{}' is missing)",
                           file.path(), kModelConfigKey),
               "name the model and pass this file with --weights");
 }
 
-// A file that is neither a model nor TOML is told by what it is.
+// Rejects a file that is neither a model nor TOML, naming its type.
 void require_config_file(const std::string& path) {
   const FileLook look = look_at_file(path);
   if (look.kind == FileKind::missing || look.kind == FileKind::toml ||

@@ -1,4 +1,4 @@
-// Reading table files.
+// Reading and validating table files.
 #include "rondo/config/paper_table.h"
 
 #include <fmt/format.h>
@@ -38,7 +38,7 @@ auto& named(Items& items, const std::string& name, const std::string& table, con
               guess.empty() ? fmt::format("it has: {}", join(names_of(items), ", ")) : guess);
 }
 
-// Checks what a table file says; every error has the place in the file.
+// Reads and validates a table file; errors give the location in the file.
 class TableReader {
  public:
   TableReader(const std::string& name, const std::string& path)
@@ -112,7 +112,7 @@ class TableReader {
     row.set = file_.section(key + ".set");
     row.full = file_.section(key + ".full");
     row.mini = file_.section(key + ".mini");
-    file_.section(key + ".paper");  // an error unless it is a table
+    file_.section(key + ".paper");  // throws unless it is a table
     for (const std::string& column : file_.keys(key + ".paper")) {
       const std::string place = fmt::format("{}.paper.{}", key, column);
       if (!has_name(table_.columns, column)) {
@@ -132,9 +132,9 @@ class TableReader {
     for (const auto& [field, other] :
          {std::pair{".start", row.start}, std::pair{".teacher", row.teacher}}) {
       require_name(key + field, table_.rows, other);
-      // A row may only build on earlier ones, so that there is an order to train them in.
+      // Rows may only depend on earlier rows, which gives a training order.
       if (other.empty() || &table_.row(other) < &row) continue;
-      fail(key + field, fmt::format("row '{}' must stand before '{}'", other, row.name));
+      fail(key + field, fmt::format("row '{}' must come before '{}'", other, row.name));
     }
   }
 

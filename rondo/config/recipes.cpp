@@ -1,4 +1,4 @@
-// Loading recipes and laying the layers of an experiment on top of each other.
+// Loading recipes and merging the layers of an experiment.
 #include "rondo/config/recipes.h"
 
 #include <fmt/format.h>
@@ -100,7 +100,7 @@ Experiment resolve_experiment(const Layers& layers) {
   if (layers.mini) {
     if (header.mini.empty()) {
       throw Error(ExitCode::usage, fmt::format("recipe {} has no mini size", layers.recipe.name),
-                  "leave --mini out");
+                  "omit --mini");
     }
     table.merge(load_recipe(header.mini).sections);
   }

@@ -1,6 +1,6 @@
-// One Wide Feed-forward (Pires et al. 2023) as a scheme: distinct attention and its norms per
-// level, one feed-forward with one norm for all levels. A decoder has no feed-forward at all and
-// one norm per level, used after both of its attentions.
+// One Wide Feed-forward (Pires et al. 2023) as a scheme: separate attention and attention norms per
+// level, one feed-forward with one norm for all levels. A decoder has no feed-forward, and one norm
+// per level, used after both of its attentions.
 #include "rondo/config/depth_scheme.h"
 
 namespace rondo {
@@ -14,7 +14,7 @@ DepthPlan one_wide_plan(const DepthConfig& config, const PlanShape& shape, int64
     level.mixing = i;
     level.cross = shape.cross ? i : kNone;
     level.feed_forward = shared_feed_forward ? 0 : kNone;
-    // Norm 0 belongs to the shared feed-forward where there is one.
+    // Norm 0 belongs to the shared feed-forward, if there is one.
     level.feed_forward_norm = shared_feed_forward ? 0 : kNone;
     level.mixing_norm = i + (shared_feed_forward ? 1 : 0);
     level.cross_norm = shape.cross ? level.mixing_norm : kNone;

@@ -48,13 +48,13 @@ DepthPlan recursive_plan(const DepthConfig& depth, const PlanShape& shape, int64
   return plan;
 }
 
-// Before anything is counted through by levels.
+// Before anything iterates over levels.
 void bound_levels(const RecursiveConfig& config, int64_t stages, const ConfigCheck& check) {
   int64_t levels = 0;
   for (int64_t s = 0; s < stages; ++s) {
     levels += config.blocks_of(s) * config.loops_of(s);
     check.require(levels <= kMaxLevels,
-                  fmt::format("model.depth.recursive: blocks times loops of all stages: expected "
+                  fmt::format("model.depth.recursive: blocks times loops over all stages: expected "
                               "at most {} levels, got {}",
                               kMaxLevels, levels),
                   "choose fewer blocks or loops");
@@ -65,7 +65,7 @@ void check_recursive(const DepthConfig& depth, const DepthUse& use, const Config
   const RecursiveConfig& config = depth.recursive;
   check.require(!config.blocks.empty() && !config.loops.empty(),
                 "model.depth.recursive: blocks and loops need at least one entry",
-                "one entry per stage");
+                "give one entry per stage");
   const auto stages = static_cast<int64_t>(use.tokens.size());
   bound_levels(config, std::max<int64_t>(1, stages), check);
   for (int64_t s = 0; s < stages; ++s) {

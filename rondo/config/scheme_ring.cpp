@@ -1,5 +1,5 @@
-// RingFormer as a scheme: one block applied at every level, which owns norms and level signals
-// (rondo/recurrence/ring.h).
+// RingFormer as a scheme: one block applied at every level; each level has its own norms and level
+// signals (rondo/recurrence/ring.h).
 #include "rondo/config/depth_scheme.h"
 
 namespace rondo {
@@ -7,7 +7,7 @@ namespace {
 
 DepthPlan ring_plan(const DepthConfig& config, const PlanShape& shape, int64_t /*stage*/) {
   DepthPlan plan;
-  plan.norm_epsilon = 1e-5;  // the authors' other networks say 1e-6, these are left at torch's own
+  plan.norm_epsilon = 1e-5;  // torch's default; the authors' other networks set 1e-6
   for (int64_t i = 0; i < config.levels; ++i) {
     Level level;
     level.mixing = 0;

@@ -1,6 +1,6 @@
-// Universal Transformer (Dehghani et al. 2019) as a scheme: one block, norms included, applied at
-// every level; before each a static table of position and level is added to the stream
-// (rondo/recurrence/universal.h).
+// Universal Transformer (Dehghani et al. 2019) as a scheme: one block, including its norms, applied
+// at every level. Before each level, a static table of position and level is added to the residual
+// stream (rondo/recurrence/universal.h).
 #include "rondo/config/depth_scheme.h"
 
 namespace rondo {
@@ -23,7 +23,7 @@ DepthPlan universal_plan(const DepthConfig& config, const PlanShape& shape, int6
 
 void check_universal(const DepthConfig& /*config*/, const DepthUse& use, const ConfigCheck& check) {
   check.require(!use.adds_positions,
-                "model.positions: universal levels add their own position code",
+                "model.positions: universal levels add their own position encoding",
                 "set model.positions = \"none\"");
 }
 

@@ -1,4 +1,4 @@
-// The ordinary transformer as a scheme: every level owns everything.
+// The standard transformer as a scheme: every level has its own weights.
 #include "rondo/config/depth_scheme.h"
 
 namespace rondo {

@@ -1,4 +1,4 @@
-// Finding files that come with Rondo.
+// Locating shipped files.
 #include "rondo/config/share.h"
 
 #include <algorithm>
@@ -36,7 +36,7 @@ std::string share_folder() {
   if (given != nullptr && *given != '\0') {
     if (holds_recipes(given)) return given;
     throw Error(ExitCode::io, std::string("RONDO_SHARE: ") + given + ": has no recipes/data.toml",
-                "set it to the folder that holds recipes/ and tables/, or unset it");
+                "set it to the folder that contains recipes/ and tables/, or unset it");
   }
   const fs::path library = library_folder();
   for (const char* from : {"../share/rondo", "../../share/rondo", "../..", "..", "."}) {
@@ -45,8 +45,8 @@ std::string share_folder() {
     if (holds_recipes(folder)) return folder;
   }
   throw Error(ExitCode::io,
-              library.string() + ": found no recipes/ in share/rondo or a source tree near it",
-              "set RONDO_SHARE to the folder that holds recipes/ and tables/");
+              library.string() + ": no recipes/ found in share/rondo or a source tree nearby",
+              "set RONDO_SHARE to the folder that contains recipes/ and tables/");
 }
 
 std::string find_shared(const std::string& folder, const std::string& name) {

@@ -1,4 +1,4 @@
-// Files that come with Rondo (recipes, tables, peers of benchmarks): where they are, by name.
+// Locating the files shipped with Rondo (recipes, tables, benchmark peers) by name.
 #pragma once
 
 #include <string>
@@ -6,15 +6,15 @@
 
 namespace rondo {
 
-// The folder that holds recipes/ and tables/: $RONDO_SHARE, or share/rondo of the installation, or
-// the source tree that it was built in. Error{io} if there is none.
+// The folder with recipes/ and tables/: $RONDO_SHARE, share/rondo of the installation, or the
+// source tree of the build. Throws Error{io} if there is none.
 std::string share_folder();
 
-// The path of `name` below `folder` ("recipes", "tables"), with ".toml" at its end; "" if there is
-// no such file. A name is of letters, digits, '-', '_', '.' and '/', and never leads outside.
+// The path of `name` in `folder` ("recipes", "tables"), with ".toml" appended; "" if there is no
+// such file. Names consist of letters, digits, '-', '_', '.' and '/', and cannot leave the folder.
 std::string find_shared(const std::string& folder, const std::string& name);
 
-// Every name below `folder`, sorted, without ".toml".
+// All names in `folder`, sorted, without ".toml".
 std::vector<std::string> list_shared(const std::string& folder);
 
 }  // namespace rondo

@@ -1,4 +1,4 @@
-// What a level may see of the past, as a user writes it under [model.time]. Torch-free.
+// How a level sees the past: [model.time]. Torch-free.
 #pragma once
 
 #include <cstdint>
@@ -35,35 +35,38 @@ struct TimeConfig {
 
 template <class V>
 void describe(V& v, TimeConfig& c) {
-  v.field("kind", c.kind, "what a level sees of the past; none = every earlier token",
+  v.field("kind", c.kind, "how a level sees the past; none = full attention to every earlier token",
           one_of(time_kind_names()));
-  v.field("window", c.window, "W: tokens seen back, and the block of the recurrence",
+  v.field("window", c.window, "W: attention window in tokens, and block size of the recurrence",
           between(1, 1 << 24));
   v.field("segment", c.segment, "N: tokens per training segment", between(1, 1 << 24));
-  v.field("attend_self", c.attend_self, "a token also sees itself");
+  v.field("attend_self", c.attend_self, "a token also attends to itself");
   v.field("mask_empty_cache", c.mask_empty_cache,
-          "hide the empty cache at a document's start instead of attending to zeros");
+          "mask the empty cache at the start of a document instead of attending to zeros");
   v.renamed("normalise", "normalize");
   v.field("normalize", c.normalize,
-          "queries and keys have unit length; false: as projected, still times the learned scale "
-          "(no 1/sqrt(d))");
-  v.field("states", c.states, "S: recurrent state vectors", between(1, 1 << 20));
-  v.field("state_ids", c.state_ids, "a learned vector tells each state from the others");
+          "normalize queries and keys to unit length; false: use them as projected; both apply the "
+          "learned scale instead of 1/sqrt(d)");
+  v.field("states", c.states, "S: number of recurrent state vectors", between(1, 1 << 20));
+  v.field("state_ids", c.state_ids, "add a learned embedding that identifies each state vector");
   v.field("recurrent_layers", c.recurrent_layers, "layers with recurrence, counted from 1",
           between(1, kMaxLevels));
-  v.field("gate", c.gate, "gate of the state", one_of({"fixed", "lstm"}));
+  v.field("gate", c.gate, "kind of state gate", one_of({"fixed", "lstm"}));
   v.field("configuration", c.configuration, "where the state is gated",
           one_of({"dual", "single", "skip"}));
-  v.field("gate_tanh", c.gate_tanh, "tanh as the authors' program or as the paper's text has it",
+  v.field("gate_tanh", c.gate_tanh, "use of tanh, as in the authors' code or as in the paper",
           one_of({"reference", "paper"}));
   v.field("gate_init", c.gate_init,
-          "initial gate biases: normal(0, 0.1), or the 0 and 1 that the paper warns of",
+          "initial gate biases: normal(0, 0.1), or the constants 0 and 1 that the paper advises "
+          "against",
           one_of({"normal", "zero", "one"}));
-  v.field("memory_layer", c.memory_layer, "memorizing: the layer with the memory, from 1",
+  v.field("memory_layer", c.memory_layer, "memorizing: the layer with the memory, counted from 1",
           between(1, kMaxLevels));
-  v.field("memory_size", c.memory_size, "memorizing: pairs kept per head", between(1, 1 << 30));
+  v.field("memory_size", c.memory_size, "memorizing: key-value pairs kept per head",
+          between(1, 1 << 30));
   v.renamed("neighbours", "neighbors");
-  v.field("neighbors", c.neighbors, "memorizing: pairs retrieved per query", between(1, 1 << 20));
+  v.field("neighbors", c.neighbors, "memorizing: key-value pairs retrieved per query",
+          between(1, 1 << 20));
 }
 
 }  // namespace rondo

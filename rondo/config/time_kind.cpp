@@ -1,4 +1,4 @@
-// The table of kinds of time, and the checks of Rondo's own.
+// The table of kinds of time, and the checks of built-in ones.
 #include "rondo/config/time_kind.h"
 
 #include <fmt/format.h>
@@ -10,7 +10,7 @@ void require_layer(int64_t layer, int64_t levels, const char* key, const ConfigC
   check.require(
       layer <= levels,
       fmt::format("model.time.{}: expected a layer from 1 to {}, got {}", key, levels, layer),
-      "the stack has no such layer");
+      "choose a layer of the stack");
 }
 
 TimeKind all_tokens() {
@@ -31,8 +31,9 @@ TimeKind recurrent(const char* name) {
   kind.name = name;
   kind.own_layers = [](const TimeConfig& time) { return time.recurrent_layers; };
   kind.check = [](const LanguageModelConfig& c, int64_t levels, const ConfigCheck& check) {
-    check.require(!c.time.recurrent_layers.empty(), "model.time.recurrent_layers: expected a layer",
-                  "name at least one layer, counted from 1");
+    check.require(!c.time.recurrent_layers.empty(),
+                  "model.time.recurrent_layers: expected at least one layer, got none",
+                  "list at least one layer, counted from 1");
     for (const int64_t layer : c.time.recurrent_layers) {
       require_layer(layer, levels, "recurrent_layers", check);
     }

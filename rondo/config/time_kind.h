@@ -1,6 +1,6 @@
-// The kinds of time: what a level of a language model sees of the past. This is the half of a kind
-// that needs no torch, so that a configuration is checked before anything is loaded: its name and
-// its checks. The other half builds its token mixing: rondo/recurrence/time_mixing.h.
+// Kinds of time: how a level of a language model sees the past. This is the torch-free half, the
+// name and checks, so that a configuration is validated before anything is loaded. The other half
+// builds the token mixing: rondo/recurrence/time_mixing.h.
 #pragma once
 
 #include "rondo/base/registry.h"
@@ -11,13 +11,13 @@ namespace rondo {
 
 struct TimeKind {
   std::string name;  // model.time.kind
-  // Layers, counted from 1, that keep something the others do not (a recurrent state, a memory) and
-  // so share no weights with them; null: there are none.
+  // Layers, counted from 1, with something the others lack (a recurrent state, a memory), which
+  // therefore share no weights with them; null: none.
   std::vector<int64_t> (*own_layers)(const TimeConfig& time) = nullptr;
-  // Checks of its own, for a stack of `levels`; null: none.
+  // Additional checks, for a stack of `levels`; null: none.
   void (*check)(const LanguageModelConfig& config, int64_t levels,
                 const ConfigCheck& check) = nullptr;
-  // Tokens are seen in blocks of a window: segments must be whole ones.
+  // Tokens are processed in blocks of one window: segments must be a multiple of it.
   bool by_blocks = false;
 };
 

@@ -1,4 +1,4 @@
-// Comparing a run's experiment with the one it is to continue as.
+// Comparing a run's experiment with the one requested on resuming.
 #include "rondo/config/train_config_continue.h"
 
 #include <fmt/format.h>
@@ -16,13 +16,13 @@ namespace {
 
 [[noreturn]] void refuse_change(const std::string& run, const std::string& what) {
   throw Error(ExitCode::bad_input,
-              fmt::format("{}: the folder holds another experiment: {}", run, what),
-              fmt::format("to continue this run: rondo train {}; for another one choose another "
-                          "folder with -o",
+              fmt::format("{}: the folder contains another experiment: {}", run, what),
+              fmt::format("to resume this run: rondo train {}; for a new one choose another folder "
+                          "with -o",
                           run));
 }
 
-// Whether a tokenizer is the one that the run keeps, wherever it lies now.
+// Whether a tokenizer equals the run's own copy, whatever its path.
 bool is_kept_tokenizer(const std::string& run, const std::string& key, const RunConfig& now) {
   RunConfig copy = now;
   const std::string task = copy.model.task();
@@ -57,19 +57,19 @@ std::vector<DumpedKey> dumped_keys(const RunConfig& config) {
 
 const std::vector<std::string>& changeable_keys() {
   static const std::vector<std::string> kKeys = {
-      // How long, and how often something is done. Under linear and cosine schedules the rates of
-      // the steps to come change with the number of steps.
+      // Length of the run, and intervals. Under linear and cosine schedules, the learning rate of
+      // the remaining steps depends on the number of steps.
       "train.steps", "train.log_every", "train.eval_every", "train.eval_tokens", "train.save_every",
       "train.keep", "train.patience", "train.probe_every",
-      // Where data are: whether those to learn from are the same is seen by their content when the
-      // run finds its place in them; what is evaluated may be added or changed at any time. A run
-      // that continues needs neither the weights it began with nor the place its teacher had.
+      // Data locations. Training data is verified by content when the run restores its position;
+      // evaluation data may be added or changed at any time. A resumed run needs neither its
+      // initial weights nor the original path of its teacher.
       "data.train", "data.valid", "data.test", "train.start", "distill.teacher",
-      // How it is computed.
+      // How it computes.
       "train.threads", "train.precision", "train.recompute_levels", "train.reduce_precision",
       "train.shard_optimizer", "data.threads",
       // What a step does to the weights. Not optimizer.beta1, which decides whether Adafactor keeps
-      // a mean, nor train.ema, which decides whether there is an average.
+      // a first moment, nor train.ema, which decides whether there is a weight average.
       "train.clip", "train.accumulate", "train.label_smoothing", "optimizer.beta2",
       "optimizer.epsilon", "optimizer.weight_decay", "schedule.kind", "schedule.rate",
       "schedule.final_rate", "schedule.warmup"};
@@ -93,7 +93,7 @@ std::vector<ConfigChange> config_changes(const std::string& run, const RunConfig
     }
     changes.push_back({a[i].key, a[i].value, b[i].value});
   }
-  if (a.size() != b.size()) refuse_change(run, "another number of keys");
+  if (a.size() != b.size()) refuse_change(run, "the number of keys differs");
   return changes;
 }
 

@@ -1,4 +1,4 @@
-// Finding trained models.
+// Locating trained models.
 #include "rondo/config/trained_files.h"
 
 #include <fmt/format.h>
@@ -32,7 +32,7 @@ std::string metadata_entry(const SafetensorsFile& file, const std::string& key) 
   return found == file.metadata().end() ? std::string() : found->second;
 }
 
-// Classes and the preparation of images, from the run folder or from the model file itself.
+// Class names and image preprocessing, from the run folder or the model file.
 void find_image_facts(const std::string& folder, const SafetensorsFile& file,
                       TrainedFiles& trained) {
   if (trained.run.has_value()) {
@@ -49,7 +49,7 @@ void find_image_facts(const std::string& folder, const SafetensorsFile& file,
   }
 }
 
-// The run that a checkpoint or best model lies in; "" if it lies in none.
+// The run that contains a checkpoint or best model; "" if there is none.
 std::string run_of_file(const std::string& file) {
   const std::filesystem::path path(file);
   std::filesystem::path folder = path.parent_path();
@@ -62,7 +62,7 @@ std::string run_of_file(const std::string& file) {
   return is_run_folder(run) ? run : "";
 }
 
-// The experiment that the weights came from, where it is known.
+// The experiment that the weights came from, if known.
 std::optional<RunConfig> find_experiment_of(const std::string& folder,
                                             const SafetensorsFile& file) {
   std::optional<RunConfig> run;
@@ -83,13 +83,12 @@ std::optional<RunConfig> find_experiment_of(const std::string& folder,
   return run;
 }
 
-// Once for each run: verbs look for a model several times.
+// Once per run: commands look up a model several times.
 void note_checkpoint(const std::string& run, const std::string& file) {
   static std::set<std::string> said;
   if (!said.insert(run).second) return;
   log_info(
-      "{}: has no best model yet (the first evaluation writes it): using the checkpoint of "
-      "step {}",
+      "{}: no best model yet (written by the first evaluation): using the checkpoint of step {}",
       run, with_commas(checkpoint_step(file)));
 }
 
@@ -99,11 +98,11 @@ void note_checkpoint(const std::string& run, const std::string& file) {
     throw Error(
         ExitCode::bad_input,
         fmt::format("{}: is neither a run folder (no config.toml) nor an exported model", given),
-        "run folders are made by 'rondo train'; 'rondo runs' lists them");
+        "run folders are created by 'rondo train'; 'rondo runs' lists them");
   }
   if (look.kind == FileKind::missing) {
     throw Error(ExitCode::bad_input, fmt::format("{}: no such run folder or model file", given),
-                "run folders are made by 'rondo train', model files by 'rondo import'");
+                "run folders are created by 'rondo train', model files by 'rondo import'");
   }
   const std::string advice = advice_for(look, given);
   throw Error(ExitCode::bad_input,
@@ -181,7 +180,7 @@ RunConfig read_run_folder(const std::string& path) {
   const std::string file = path + "/config.toml";
   if (!exists(file)) {
     throw Error(ExitCode::bad_input, fmt::format("{}: not a run folder (no config.toml)", path),
-                "run folders are made by 'rondo train'");
+                "run folders are created by 'rondo train'");
   }
   return read_run_config(ConfigTable::from_file(file));
 }
@@ -199,12 +198,12 @@ TrainedFiles find_trained(const std::string& given) {
   }
   if (is_named_model(given)) {
     throw Error(ExitCode::bad_input, fmt::format("{}: has no weights", given),
-                "give a run folder or a model file (.safetensors)");
+                "pass a run folder or a model file (.safetensors)");
   }
   if (look_at_file(trained.weights).kind != FileKind::safetensors) {
     const bool named = trained.weights.size() > 12 &&
                        trained.weights.rfind(".safetensors") == trained.weights.size() - 12;
-    // A damaged or missing model file is described by its reader.
+    // Errors of a damaged model file are left to its reader.
     if (!named || !exists(trained.weights)) refuse_trained(given);
   }
   const SafetensorsFile file = SafetensorsFile::open(trained.weights);
@@ -225,8 +224,8 @@ ModelConfig with_loops(ModelConfig config, int64_t loops, const std::string& giv
     if (scheme.set_loops == nullptr) {
       throw Error(
           ExitCode::usage,
-          fmt::format("{}: has no loops: its {} levels are all different", given, depth.levels),
-          "--loops is for schemes that use blocks again, such as recursive, ring and universal");
+          fmt::format("{}: has no loops: its {} levels are all distinct", given, depth.levels),
+          "--loops applies to schemes that reuse blocks, such as recursive, ring and universal");
     }
     scheme.set_loops(depth, loops);
   };
@@ -250,16 +249,22 @@ void require_task(const TrainedFiles& trained, const std::string& given, const s
 
 std::string run_data(const std::optional<RunConfig>& run, const std::string& given,
                      const std::string& task, const std::string& split) {
-  const auto part = [&](const auto& data) {
-    return split == "train" ? data.train : split == "valid" ? data.valid : data.test;
-  };
   const RunConfig config = run.value_or(RunConfig());
-  std::string source = task == "image"         ? part(config.images)
-                       : task == "translation" ? part(config.pairs)
-                                               : part(config.data);
-  if (!source.empty()) return source;
-  throw Error(ExitCode::usage, fmt::format("{}: names no {} data", given, split),
-              "say which: --data");
+  const auto part_of = [&](const std::string& wanted) {
+    const auto part = [&](const auto& data) {
+      return wanted == "train" ? data.train : wanted == "valid" ? data.valid : data.test;
+    };
+    return task == "image"         ? part(config.images)
+           : task == "translation" ? part(config.pairs)
+                                   : part(config.data);
+  };
+  if (std::string source = part_of(split); !source.empty()) return source;
+  if (std::string source = part_of("valid"); split == "test" && !source.empty()) {
+    log_info("{}: has no test data; using its validation data", given);
+    return source;
+  }
+  throw Error(ExitCode::usage, fmt::format("{}: has no {} data", given, split),
+              "pass it with --data");
 }
 
 void keep_tokenizers(const std::string& run, const RunConfig& config) {

@@ -1,6 +1,5 @@
-// Every named model of the three papers, torch-free: its configuration, where the papers speak of
-// it, and the figures they print for it unchanged. zoo.cpp holds the table; one zoo_<paper>.cpp per
-// paper fills it.
+// The named models of the three papers, torch-free: configuration, location in the paper, and the
+// published figures verbatim. zoo.cpp has the table, filled by one zoo_<paper>.cpp per paper.
 #pragma once
 
 #include <functional>
@@ -9,15 +8,15 @@
 
 namespace rondo {
 
-// What the paper prints of a model, digit for digit, and beside it what its authors' program
-// counts. Empty: nothing.
+// The figures a paper prints for a model, verbatim, and the counts of the authors' code. Empty:
+// none.
 struct PaperFigures {
-  std::string parameters;           // in millions: "8.94"; "13-15": from, to
+  std::string parameters;           // in millions: "8.94"; "13-15": a range
   std::string multiply_adds;        // in billions: "17.636"
-  std::string count;                // the rule they are counted by: "macs", "norms" or "authors"
+  std::string count;                // the counting rule: "macs", "norms" or "authors"
   std::string authors_code;         // parameters: "8,943,616" or "160.73M"
-  bool without_embeddings = false;  // of both counts of parameters
-  bool differs = false;             // our count is not what the paper prints: the note says why
+  bool without_embeddings = false;  // applies to both parameter counts
+  bool differs = false;             // our count differs from the paper's; the note explains why
   std::string note;
 
   PaperFigures& work(const char* billions, const char* rule) {
@@ -54,10 +53,10 @@ struct ZooEntry {
 
 const std::vector<ZooEntry>& zoo();
 
-// Error{usage} with the nearest name if there is none.
+// Throws Error{usage} with the nearest name if there is no such model.
 const ZooEntry& find_model(const std::string& name);
 
-// Filled by the files of the papers.
+// Defined in the file of each paper.
 void add_ringformer(std::vector<ZooEntry>& zoo);
 void add_block_recurrent(std::vector<ZooEntry>& zoo);
 void add_sliced_recursive(std::vector<ZooEntry>& zoo);

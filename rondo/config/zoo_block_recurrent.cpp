@@ -47,8 +47,8 @@ LanguageModelConfig large(LanguageModelConfig c) {
   return c;
 }
 
-// `millions`: what the paper prints, which does not say whether the embedding counts. `code`: what
-// the authors' program counts with an embedding of 260 rows.
+// `millions`: as printed in the paper, which does not say whether embeddings are included. `code`:
+// the count of the authors' code with an embedding of 260 rows.
 void add_brt(std::vector<ZooEntry>& zoo, const std::string& name, const std::string& row,
              const LanguageModelConfig& c, const char* millions = "", const char* code = "") {
   zoo.push_back({"brt/" + name, kBlockRecurrent, row, [c] { return ModelConfig{c}; },
@@ -92,7 +92,7 @@ void add_block_recurrent(std::vector<ZooEntry>& zoo) {
 void add_own(std::vector<ZooEntry>& zoo) {
   LanguageModelConfig c = recurrent("fixed", "skip");
   c.depth.scheme = "ring";
-  zoo.push_back({"rondo/ring-brt", "Rondo", "Rec:fixed:skip whose ordinary layers are a ring",
+  zoo.push_back({"rondo/ring-brt", "Rondo", "Rec:fixed:skip with its ordinary layers as a ring",
                  [c] { return ModelConfig{c}; }, PaperFigures{}});
 }
 

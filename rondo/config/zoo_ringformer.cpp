@@ -13,7 +13,7 @@ EncoderDecoderConfig translation(int64_t width, int64_t hidden, int64_t heads, c
   c.heads = heads;
   c.depth.scheme = scheme;
   c.depth.levels = 6;
-  // The authors' vanilla layers use one norm module for all of their sub-layers.
+  // The authors' vanilla layers share one norm module among their sub-layers.
   c.one_norm_per_level = c.depth.scheme == "vanilla";
   return c;
 }
@@ -31,7 +31,7 @@ VisionConfig image(int64_t width, int64_t hidden, int64_t heads, int64_t levels,
   return c;
 }
 
-// Table 1 leaves embeddings and head out.
+// Table 1 excludes embeddings and head.
 PaperFigures inner(const char* millions) {
   PaperFigures f = printed(millions);
   f.without_embeddings = true;
@@ -84,19 +84,19 @@ void add_table_4(std::vector<ZooEntry>& zoo) {
                   variant([](RingConfig& r) { r.attention = "none"; }), printed("20.51"));
   add_translation(zoo, "mt-ablation-no-ffn-signal", row + "w.o. FF signal",
                   variant([](RingConfig& r) { r.feed_forward = "none"; }),
-                  printed("20.59").but("ours is the 20.56M that Table 4 prints for 'inter-FF "
-                                       "signal': most likely it swaps the two"));
+                  printed("20.59").but("our count is the 20.56M of Table 4's 'inter-FF "
+                                       "signal': the table most likely swaps the two"));
   add_translation(zoo, "mt-ablation-before-attention", row + "before attn",
                   variant([](RingConfig& r) { r.attention = "before"; }), printed("20.58"));
-  // The map goes to 512 numbers instead of 128. With rank H/32 = 4 it comes to 20,590,880, which is
-  // what the table prints one row too high; with H/16 it would be 20,621,600.
+  // The map has 512 outputs instead of 128. With rank H/32 = 4 the count is 20,590,880, which the
+  // table prints one row too high; with H/16 it would be 20,621,600.
   add_translation(zoo, "mt-ablation-inter-ffn", row + "inter-FF signal", variant([](RingConfig& r) {
                     r.feed_forward = "inter";
                     r.feed_forward_rank = 4;
                   }),
-                  printed("20.56").but("with rank H/32 for this signal ours is the 20.59M that "
-                                       "Table 4 prints for 'w.o. FF signal': most likely it swaps "
-                                       "the two"));
+                  printed("20.56").but("with rank H/32 for this signal, our count is the "
+                                       "20.59M of Table 4's 'w.o. FF signal': the table most "
+                                       "likely swaps the two"));
   add_translation(zoo, "mt-ablation-rank-32", row + "H / 32 rank signal",
                   variant([](RingConfig& r) { r.rank_divisor = 32; }), printed("20.53"));
   add_translation(zoo, "mt-ablation-rank-8", row + "H / 8 rank signal",

@@ -1,5 +1,5 @@
-// The named models of the Sliced Recursive Transformer paper: SReT itself, DeiT and recursions of
-// it, PiT, the ladder of Table 3, extremely deep networks, Mixer and translation.
+// The named models of the Sliced Recursive Transformer paper: SReT, DeiT and its recursive
+// variants, PiT, the ladder of Table 3, extremely deep networks, Mixer and translation.
 #include "rondo/config/zoo.h"
 
 namespace rondo {
@@ -28,8 +28,8 @@ PyramidConfig global(PyramidConfig c) {
   return c;
 }
 
-// Table 2 gives only 4.0M and 0.7 G: as many levels as SReT-ExT uses, each of its own, and
-// narrower. Without loops no projection follows them.
+// Table 2 gives only 4.0M and 0.7 G: as many levels as SReT-ExT, unshared and narrower. Without
+// loops there is no projection.
 PyramidConfig ext_without_loops() {
   PyramidConfig c = global(sret({36, 108, 216}, {1, 3, 6}, 2.6, 0.0, 0.1));
   c.depth.recursive.blocks = {4, 10, 6};
@@ -131,10 +131,10 @@ void add_sret(std::vector<ZooEntry>& zoo) {
   const auto tl = sret({64, 128, 256}, {2, 4, 8}, 4.0, 1.0, 0.1);
   const auto s = sret({126, 252, 504}, {3, 6, 12}, 3.0, 2.0, 0.2);
   const auto b = sret({336, 672, 1344}, {8, 16, 32}, 3.0, 2.0, 0.2);
-  // The paper gives only 4.0 M and 0.7 G; these widths reach both with heads of 32 where 32
+  // The paper gives only 4.0 M and 0.7 G; these widths match both, with heads of width 32 where 32
   // divides.
   const auto ext = sret({48, 96, 288}, {2, 3, 9}, 2.0, 1.0, 0.1);
-  const char* b_note = "the widths of Table 10 do not give the count it prints";
+  const char* b_note = "the widths in Table 10 do not give the count printed there";
   add(zoo, "t", "Tables 4, 5, 10: SReT-T", t,
       printed("4.76").code("4,755,979").work("1.12", "norms"));
   add(zoo, "t-global", "Tables 4, 5, 10: SReT-T without slicing", global(t),
@@ -166,7 +166,7 @@ void add_deit(std::vector<ZooEntry>& zoo) {
   }
   add(zoo, "deit-t-internal", "Section 5.2: internal loop", six_blocks("internal"), printed("3.9"));
   add(zoo, "deit-t-external", "Section 5.2: external loop", six_blocks("external"), printed("3.2"));
-  // The count of this row cannot be read in our copy of the paper.
+  // The count of this row is illegible in our copy of the paper.
   add(zoo, "deit-t-24l", "Table 12: DeiT-T, 24 layers", deit(192, 3, 24));
   add(zoo, "deit-t-36l", "Table 12: DeiT-T, 36 layers", deit(192, 3, 36), printed("16.39"));
   add(zoo, "deit-t-48l", "Table 12: DeiT-T, 48 layers", deit(192, 3, 48), printed("21.73"));
@@ -194,7 +194,7 @@ void add_ladder(std::vector<ZooEntry>& zoo) {
   add(zoo, "ladder-lrc", "Table 3: Recursive + NLL + LRC", lrc, five);
 }
 
-// Widths at which the recursive ones are as small as the paper says; it gives none.
+// The paper gives no widths; these match its sizes for the recursive models.
 void add_deep(std::vector<ZooEntry>& zoo) {
   add(zoo, "deit-108", "Appendix B: DeiT-108", deit(192, 3, 108));
   add(zoo, "deep-108", "Appendix B: SReT-108", deep(180, 36, 3, false), printed("13-15"));

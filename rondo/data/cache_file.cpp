@@ -1,4 +1,4 @@
-// Parts of every cache of tokenized text.
+// Common parts of the caches of tokenized text.
 #include "rondo/data/cache_file.h"
 
 #include <fmt/core.h>
@@ -27,8 +27,8 @@
 namespace rondo {
 namespace {
 
-// A file changed this near to the moment of reading may have been changed once more within the
-// clock's resolution (2 s on FAT), so its time alone proves nothing.
+// A file modified this close to the time of reading may have been modified again within the clock's
+// resolution (2 s on FAT), so its timestamp alone proves nothing.
 constexpr int64_t kClockSlack = 2'000'000'000;  // nanoseconds
 
 template <class Number>
@@ -166,7 +166,7 @@ void make_cache_folder(const std::string& folder) {
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   if (error) {
-    throw Error(ExitCode::io, fmt::format("{}: cannot make the folder: {}",
+    throw Error(ExitCode::io, fmt::format("{}: cannot create the folder: {}",
                                           printable(folder, PATH_MAX), error.message()));
   }
 }
@@ -181,7 +181,7 @@ std::unique_ptr<SafetensorsFile> open_cache(const std::string& path, const char*
     if (error.code() != ExitCode::bad_input) {
       throw;
     }
-    log_warn("{}: the cache is damaged and will be built again ({})", what, error.message());
+    log_warn("{}: the cache is damaged and will be rebuilt ({})", what, error.message());
     return nullptr;
   }
 }

@@ -1,4 +1,4 @@
-// Reading positions, which come from files that may be of other runs, or damaged.
+// Parsing positions, which come from files that may be damaged or belong to other runs.
 #include "rondo/data/data_position.h"
 
 #include <fmt/core.h>
@@ -10,13 +10,13 @@ namespace rondo {
 
 void refuse_position(const std::string& what) {
   throw Error(ExitCode::bad_input, fmt::format("data position: {}", what),
-              "continue with the data and options the run began with, or begin a new run");
+              "resume with the data and options the run was started with, or start a new run");
 }
 
 const nlohmann::json& position_value(const nlohmann::json& position, const char* key) {
   const auto found = position.find(key);
   if (found == position.end()) {
-    refuse_position(fmt::format("it has no '{}'", key));
+    refuse_position(fmt::format("'{}' is missing", key));
   }
   return *found;
 }
@@ -24,12 +24,12 @@ const nlohmann::json& position_value(const nlohmann::json& position, const char*
 nlohmann::json parse_position(const std::string& position, const nlohmann::json& expected) {
   nlohmann::json json = nlohmann::json::parse(position, nullptr, false);
   if (!json.is_object()) {
-    refuse_position("it is not one");
+    refuse_position("not a JSON object");
   }
   for (const auto& [key, value] : expected.items()) {
     const nlohmann::json& got = position_value(json, key.c_str());
     if (got != value) {
-      refuse_position(fmt::format("it was taken with {} = {}, now it is {}", key,
+      refuse_position(fmt::format("saved with {} = {}, but now it is {}", key,
                                   printable(got.dump()), value.dump()));
     }
   }

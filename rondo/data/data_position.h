@@ -1,5 +1,5 @@
-// Positions in data, as readers give and take them: small JSON objects that say where a reader
-// stood and what it read. Internal to the readers.
+// Reader positions: small JSON objects that record where a reader is and what it reads. Internal to
+// the readers.
 #pragma once
 
 #include <cstdint>
@@ -8,17 +8,17 @@
 
 namespace rondo {
 
-// Error{bad_input}: a position that does not fit.
+// Throws Error{bad_input} for a position that does not match.
 [[noreturn]] void refuse_position(const std::string& what);
 
-// The object in `position`, which must have exactly one value for each key of `expected`, equal to
-// it, and may have others.
+// Parses `position`, which must contain every key of `expected` exactly once with an equal value;
+// other keys are allowed.
 nlohmann::json parse_position(const std::string& position, const nlohmann::json& expected);
 
-// The value of `key`, which must be there.
+// The value of `key`, which must exist.
 const nlohmann::json& position_value(const nlohmann::json& position, const char* key);
 
-// Whole numbers only: the library would round 1.5 and wrap -1 without a word.
+// Integers only: the library would silently round 1.5 and wrap -1.
 int64_t whole_number(const nlohmann::json& value, int64_t low, int64_t high);
 
 }  // namespace rondo

@@ -1,4 +1,4 @@
-// Opening documents: find the cache, decide whether it can be used, read from it.
+// Opening documents: finds the cache, decides whether it is usable, and reads from it.
 #include "rondo/data/documents.h"
 
 #include <fmt/core.h>
@@ -22,7 +22,7 @@
 namespace rondo {
 namespace {
 
-// One cache for each source, part of it and tokenizer, however the source is spelled.
+// One cache per source, part and tokenizer, however the source path is spelled.
 std::string cache_path(const DocumentsOptions& options, const std::vector<TextPiece>& pieces,
                        const Tokenizer& tokenizer) {
   std::error_code ignored;
@@ -33,7 +33,7 @@ std::string cache_path(const DocumentsOptions& options, const std::vector<TextPi
   if (options.divide > 0) key += fmt::format("\ndivide {}", options.divide);
   if (part.is_part) {
     key += "\n#" + part.written;
-    // A percentage moves when a file that is not of the part grows.
+    // A percentage moves when a file outside the part grows.
     for (const TextPiece& piece : pieces) {
       if (!piece.whole()) key += fmt::format("\n{}:{}", piece.begin, piece.end);
     }
@@ -63,8 +63,8 @@ Documents Documents::open(const DocumentsOptions& options, const Tokenizer& toke
   if (!cached) {
     throw Error(
         ExitCode::io,
-        fmt::format("{}: cannot read back what was just written", printable(path, PATH_MAX)),
-        "is the disk failing, or does something else write to this folder?");
+        fmt::format("{}: cannot read back the cache just written", printable(path, PATH_MAX)),
+        "check the disk, and that nothing else writes to this folder");
   }
   return std::move(*cached);
 }
@@ -95,14 +95,14 @@ void Documents::shorten(int64_t tokens) {
 }
 
 const Documents::Document& Documents::document(int64_t i) const {
-  require(i >= 0 && i < count(), "documents: there is no document {} among {}", i, count());
+  require(i >= 0 && i < count(), "documents: document {} does not exist, there are {}", i, count());
   return documents_[static_cast<size_t>(i)];
 }
 
 void Documents::read(int64_t doc, int64_t first, int64_t count, int64_t* out) const {
   const int64_t length = document(doc).tokens;
   require(first >= 0 && count >= 0 && first <= length && count <= length - first,
-          "document {}: expected a part of its {} tokens, got {} from {}", doc, length, count,
+          "document {}: expected a range within its {} tokens, got {} from {}", doc, length, count,
           first);
   file_->require_whole();
   const int64_t start = starts_[static_cast<size_t>(doc)] + first;

@@ -1,6 +1,6 @@
-// Building a documents cache: each file is streamed through the tokenizer, the tokens gather in an
-// unnamed file, and the cache is written from there. Nothing grows with the corpus but a few
-// numbers per document.
+// Building a documents cache: each file is streamed through the tokenizer, tokens are collected in
+// an unnamed file, and the cache is written from there. Memory grows only by a few numbers per
+// document.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -21,7 +21,7 @@
 namespace rondo {
 namespace {
 
-// Runs of bytes that are not whitespace, over a text that comes in blocks.
+// Counts runs of non-whitespace bytes in a text that arrives in blocks.
 class WordCounter {
  public:
   void add(std::string_view text) {
@@ -73,10 +73,10 @@ class DocumentsBuilder {
     if (bytes_.empty()) {
       throw Error(
           ExitCode::bad_input,
-          fmt::format("{}: there is no text: {}", printable(source_, PATH_MAX),
-                      stamps_.empty() ? std::string("no files were found")
+          fmt::format("{}: no text: {}", printable(source_, PATH_MAX),
+                      stamps_.empty() ? std::string("no files found")
                                       : fmt::format("all {} files are empty", stamps_.size())),
-          "give a file, a folder with text files, or a .list of them; names that begin "
+          "give a file, a folder with text files, or a .list of them; names that start "
           "with a dot are skipped");
     }
     const std::string files = manifest_text(stamps_);
@@ -132,7 +132,7 @@ class DocumentsBuilder {
     if (bytes_.size() == documents) ++empty_;
   }
 
-  // How much of `text`, which is made of whole stretches, still belongs to the document.
+  // How much of `text`, which consists of complete stretches, still belongs to the document.
   size_t document_cut(std::string_view text) const {
     const int64_t room = divide_ - piece_bytes_;
     if (room >= static_cast<int64_t>(text.size())) return text.size();
@@ -153,7 +153,7 @@ class DocumentsBuilder {
     names_.push_back('\0');
   }
 
-  // The path below the source folder, if that is where it lies.
+  // The path relative to the source folder, if it is in there.
   std::string name_of(const std::string& path) const {
     std::string prefix = source_;
     if (prefix.empty() || prefix.back() != '/') {
@@ -180,7 +180,7 @@ class DocumentsBuilder {
   TokenSpool spool_;
   std::string built_;
   std::vector<SourceStamp> stamps_;
-  int64_t piece_bytes_ = 0;  // of the document that is being read
+  int64_t piece_bytes_ = 0;  // of the current document
   WordCounter words_seen_;
   std::vector<int64_t> starts_ = {0};
   std::vector<int64_t> bytes_;

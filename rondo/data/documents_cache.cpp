@@ -1,4 +1,4 @@
-// Checking a documents cache: structure, checksums, and whether its sources are as they were.
+// Validating a documents cache: structure, checksums, and whether its sources are unchanged.
 #include "rondo/data/documents_cache.h"
 
 #include <fmt/core.h>
@@ -41,7 +41,7 @@ std::optional<CacheArrays> map_arrays(const SafetensorsFile& file, DType token_t
   return arrays;
 }
 
-// Whether the documents divide all tokens among them, at least one for each.
+// Whether the documents partition all tokens, with at least one each.
 bool starts_are_sound(const CacheArrays& arrays) {
   if (arrays.count < 1 || arrays.starts[0] != 0 ||
       arrays.starts[arrays.count] != arrays.token_count) {
@@ -92,7 +92,7 @@ std::optional<Documents> DocumentsCache::load(const std::string& path, const Tok
                      whole_checksum(*arrays, text_sum, cache_metadata(*file, kCacheBuiltKey)) ==
                          cache_metadata(*file, kCacheWholeKey);
   if (!sound) {
-    log_warn("documents: {} is damaged and will be built again", printable(path, PATH_MAX));
+    log_warn("documents: {} is damaged and will be rebuilt", printable(path, PATH_MAX));
     return std::nullopt;
   }
   Documents documents;

@@ -1,5 +1,5 @@
-// The cache file behind Documents: what is in it, how it is checked, how it is built. Internal to
-// the documents sources.
+// The cache file behind Documents: contents, validation and building. Internal to the documents
+// sources.
 #pragma once
 
 #include <cstdint>
@@ -29,24 +29,24 @@ struct CacheArrays {
 };
 
 struct DocumentsCache {
-  // The cache at `path`, or nothing if it is not there, damaged, of another format or of another
-  // tokenizer. Checks everything, all tokens too.
+  // The cache at `path`, or nullopt if it is missing, damaged, or of another format or tokenizer.
+  // Validates everything, including all tokens.
   static std::optional<Documents> load(const std::string& path, const Tokenizer& tokenizer);
 
-  // Whether `files` are as the cache found them.
+  // Whether `files` are unchanged since the cache was built.
   static bool is_fresh(const Documents& documents, const std::vector<std::string>& files);
 };
 
-// Reads all `pieces` and writes the cache. `options.source` is what they were listed from.
+// Reads all `pieces` and writes the cache. `options.source` is the spec they were listed from.
 void build_documents(const std::string& path, const DocumentsOptions& options,
                      const std::vector<TextPiece>& pieces, const Tokenizer& tokenizer);
 
-// Over the text and its tokens; and over that, names and manifest. 16 hex digits each.
+// Checksums of the text and its tokens, and of that plus names and manifest. 16 hex digits each.
 std::string text_checksum(const CacheArrays& arrays, const std::string& fingerprint);
 std::string whole_checksum(const CacheArrays& arrays, const std::string& text_sum,
                            const std::string& built);
 
-// Metadata, beyond what every cache has.
+// Metadata beyond that of every cache.
 constexpr const char* kCacheFormat = "rondo documents 1";
 constexpr const char* kCacheTokenizerKey = "tokenizer";  // its fingerprint
 

@@ -15,14 +15,14 @@ namespace {
 
 constexpr const char* kPairsFormat = "rondo pair batches 1";
 
-// So many batches' worth of pairs of one length are sorted together by how much longer a side is.
-// More would pad less, but bring the same pairs together in every epoch.
+// This many batches' worth of pairs of one length are sorted together by length difference. More
+// would reduce padding, but group the same pairs in every epoch.
 constexpr int64_t kRunBatches = 2;
 
-// A word of order_: the pair's index below, above it the source's length less the target's.
+// A word of order_: the pair's index in the low bits, source length minus target length above.
 constexpr int kIndexBits = 40;
 constexpr int64_t kIndexMask = (int64_t{1} << kIndexBits) - 1;
-constexpr int64_t kMostDifference = (int64_t{1} << (62 - kIndexBits)) - 1;  // beyond: no matter
+constexpr int64_t kMostDifference = (int64_t{1} << (62 - kIndexBits)) - 1;  // clamped beyond
 
 int64_t pack_pair(int64_t index, int64_t difference) {
   return std::clamp(difference, -kMostDifference, kMostDifference) * (kIndexMask + 1) + index;
@@ -36,7 +36,7 @@ void shuffle_range(int64_t* begin, int64_t count, CounterRandom& random) {
   }
 }
 
-// What a position must agree with.
+// What a position must match.
 nlohmann::json pairs_read(const ParallelCorpus& corpus, const PairBatchOptions& options) {
   return {
       {"format", kPairsFormat},
@@ -68,7 +68,7 @@ PairBatches::PairBatches(const ParallelCorpus& corpus, const PairBatchOptions& o
   require(options.tokens >= 1, "batches: expected at least 1 token, got {}", options.tokens);
   require(options.max_rows >= 0, "batches: expected 0 or more rows, got {}", options.max_rows);
   require(options.shard.size == 1 || options.endless,
-          "batches: expected an endless pass for {} shards", options.shard.size);
+          "batches: expected an endless pass with {} shards", options.shard.size);
   require(corpus.count() <= kIndexMask, "batches: expected at most {} pairs, got {}", kIndexMask,
           corpus.count());
   for (int64_t i = 0; i < corpus.count(); ++i) {
@@ -83,17 +83,17 @@ PairBatches::PairBatches(const ParallelCorpus& corpus, const PairBatchOptions& o
   cut_batches();
 }
 
-// With special tokens.
+// Special tokens included.
 PairBatches::Lengths PairBatches::lengths(int64_t pair) const {
   return {corpus_.source(pair).size() + (options_.source_end >= 0 ? 1 : 0),
           corpus_.target(pair).size() + (options_.target_begin >= 0 ? 1 : 0)};
 }
 
-// Batches are cut off the pairs from short to long, so the last pair of each is its longest.
+// Batches are cut from short to long, so the last pair of each is its longest.
 void PairBatches::cut_batches() {
   begins_ = {0};
   int64_t rows = 0;
-  int64_t before = 0;  // the length of the pair before
+  int64_t before = 0;  // the length of the previous pair
   const auto end_batch = [&] {
     begins_.push_back(begins_.back() + rows);
     most_rows_ = std::max(most_rows_, static_cast<size_t>(rows));
@@ -130,8 +130,8 @@ void PairBatches::plan_epoch() {
   planned_ = epoch_;
 }
 
-// All pairs into the buckets of their lengths, each bucket in the order of the corpus or shuffled.
-// (To shuffle all pairs and sort them stably would come to the same, but jump about in memory.)
+// Puts all pairs into buckets by length, each bucket in corpus order or shuffled. (Shuffling all
+// pairs and sorting them stably would be equivalent, but with scattered memory access.)
 void PairBatches::place_pairs() {
   order_.resize(static_cast<size_t>(corpus_.count()));
   cursors_ = bucket_ends_;
@@ -150,8 +150,8 @@ void PairBatches::place_pairs() {
   }
 }
 
-// Sorts the pairs of one length, in runs, by how much longer a side is; every other run downwards,
-// so that where runs meet in a batch the same side is longer.
+// Sorts the pairs of one length, in runs, by length difference; every other run is descending, so
+// that where two runs share a batch the same side is longer.
 void PairBatches::sort_bucket(int64_t length, bool& ascending) {
   const int64_t begin = bucket_ends_[static_cast<size_t>(length) - 1];
   const int64_t count = bucket_ends_[static_cast<size_t>(length)] - begin;
@@ -182,7 +182,7 @@ void PairBatches::sort_bucket(int64_t length, bool& ascending) {
   }
 }
 
-// Goes on as so many calls of next() would.
+// Advances as this many calls of next() would.
 void PairBatches::pass_over(int64_t batches) {
   batch_ += batches;
   while (batch_ > batches_per_epoch()) {

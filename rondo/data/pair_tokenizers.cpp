@@ -12,14 +12,15 @@ std::shared_ptr<const Tokenizer> open_side(const std::string& spec, const char* 
                                            int64_t vocabulary, int64_t padding) {
   if (spec.empty()) {
     throw Error(ExitCode::bad_input, fmt::format("data.tokenizer: missing for the {}", side),
-                "learn one: rondo tokenizer train FILES -o joint.model --vocab 8000");
+                "train one: rondo tokenizer train FILES -o joint.model --vocab 8000");
   }
   auto tokenizer = make_tokenizer(spec);
   if (tokenizer->vocabulary() > vocabulary) {
-    throw Error(ExitCode::bad_input,
-                fmt::format("model.{}_vocabulary: expected at least {}, the tokens of {}, got {}",
-                            side, tokenizer->vocabulary(), tokenizer->name(), vocabulary),
-                fmt::format("set model.{}_vocabulary to the tokenizer's", side));
+    throw Error(
+        ExitCode::bad_input,
+        fmt::format("model.{}_vocabulary: expected at least {}, the vocabulary of {}, got {}", side,
+                    tokenizer->vocabulary(), tokenizer->name(), vocabulary),
+        fmt::format("set model.{}_vocabulary to the tokenizer's", side));
   }
   const SpecialTokens special_tokens = tokenizer->special_tokens();
   if (special_tokens.padding != padding) {
@@ -29,10 +30,10 @@ std::shared_ptr<const Tokenizer> open_side(const std::string& spec, const char* 
                 fmt::format("--set model.padding={}", special_tokens.padding));
   }
   if (special_tokens.begin < 0 || special_tokens.end < 0) {
-    throw Error(ExitCode::bad_input,
-                fmt::format("{}: has no token for the beginning or the end of a sentence",
-                            tokenizer->name()),
-                "learn one with 'rondo tokenizer train'");
+    throw Error(
+        ExitCode::bad_input,
+        fmt::format("{}: has no token for the beginning or end of a sentence", tokenizer->name()),
+        "train one with 'rondo tokenizer train'");
   }
   return tokenizer;
 }

@@ -7,13 +7,13 @@
 
 namespace rondo {
 
-// The tokenizers of both sides; the same one when they share it.
+// The tokenizers of both sides; the same object if they share one.
 struct PairTokenizers {
   std::shared_ptr<const Tokenizer> source;
   std::shared_ptr<const Tokenizer> target;
 };
-// Error{bad_input} if a side has none, or one that does not fit the model: more tokens than the
-// model has rows, another padding, or no token for the beginning or end.
+// Error{bad_input} if a side has no tokenizer or one that does not match the model: more tokens
+// than the model has rows, different padding, or no begin or end token.
 PairTokenizers open_pair_tokenizers(const PairConfig& data, const EncoderDecoderConfig& model);
 
 }  // namespace rondo

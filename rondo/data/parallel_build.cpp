@@ -1,6 +1,6 @@
 // Building a parallel cache: pairs are read in blocks, each block is tokenized by several threads,
-// and what comes out gathers, in the order of lines, in unnamed files from which the cache is
-// written. Nothing grows with the corpus.
+// and the results are collected, in line order, in unnamed files from which the cache is written.
+// Memory does not grow with the corpus.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -23,9 +23,9 @@
 namespace rondo {
 namespace {
 
-constexpr size_t kBlockPairs = 8192;                 // at most
-constexpr size_t kBlockTextBytes = size_t{2} << 20;  // no pair begins beyond
-constexpr size_t kClaimedPairs = 16;                 // taken at once by a thread
+constexpr size_t kBlockPairs = 8192;                 // upper bound
+constexpr size_t kBlockTextBytes = size_t{2} << 20;  // no pair starts beyond this
+constexpr size_t kClaimedPairs = 16;                 // claimed at once by a thread
 
 struct RawPair {
   std::string source;
@@ -33,15 +33,14 @@ struct RawPair {
   int64_t line = 0;
   bool over_long = false;
 
-  // What becomes of it.
   enum class Fate { kept, cut, empty, too_long };
   Fate fate = Fate::kept;
   std::vector<int32_t> source_tokens;
   std::vector<int32_t> target_tokens;
 };
 
-// Calls work(thread, i) for every i below `count`, from so many threads, the caller's being thread
-// 0; all have ended on return. Rethrows what one of them threw.
+// Calls work(thread, i) for every i below `count` from `threads` threads, the caller being thread
+// 0; all have finished on return. Rethrows an exception thrown by one of them.
 template <class Work>
 void for_each_index(size_t count, size_t threads, const Work& work) {
   std::atomic<size_t> taken{0};
@@ -70,7 +69,7 @@ void for_each_index(size_t count, size_t threads, const Work& work) {
     for (size_t i = 1; i < std::min(threads, count / kClaimedPairs); ++i) {
       helpers.emplace_back(run, i);
     }
-  } catch (const std::system_error&) {  // no more threads to be had: those there are do it
+  } catch (const std::system_error&) {  // no more threads available: the existing ones do the work
   }
   run(0);
   for (std::thread& helper : helpers) {
@@ -83,15 +82,15 @@ void for_each_index(size_t count, size_t threads, const Work& work) {
 
 using SharedTokenizer = std::shared_ptr<const Tokenizer>;
 
-// The same tokenizer for one thread alone: a SentencePiece model is several times faster with its
-// memory of words, which one thread has at a time. The given one if it cannot be had again.
+// A separate instance for one thread: a SentencePiece model is several times faster with its word
+// cache, which only one thread can use at a time. The given tokenizer if it cannot be loaded again.
 SharedTokenizer own_tokenizer(const Tokenizer& tokenizer) {
   try {
     SharedTokenizer own = make_tokenizer(tokenizer.name());
     if (own->fingerprint() == tokenizer.fingerprint()) {
       return own;
     }
-  } catch (const Error&) {  // its file is gone; nobody needs it
+  } catch (const Error&) {  // its file is gone
   }
   return {SharedTokenizer(), &tokenizer};
 }
@@ -161,7 +160,7 @@ class ParallelBuilder {
   }
 
  private:
-  // One thread's.
+  // Of one thread.
   struct Tokenizers {
     SharedTokenizer source;
     SharedTokenizer target;
@@ -173,7 +172,7 @@ class ParallelBuilder {
     RawPair pair;
     while (block_.size() < kBlockPairs && bytes < kBlockTextBytes &&
            reader.next(pair.source, pair.target)) {
-      if (pair.source.empty() || pair.target.empty()) {  // millions of them cost nothing more
+      if (pair.source.empty() || pair.target.empty()) {  // millions of these cost nothing more
         ++counts_.empty;
         continue;
       }
@@ -185,7 +184,7 @@ class ParallelBuilder {
     return !block_.empty();
   }
 
-  // From several threads at once, each with its own tokenizers and pair.
+  // Called from several threads at once, each with its own tokenizers and pair.
   void encode(Tokenizers& own, RawPair& pair) const {
     if (own.source == nullptr) {
       own.source = own_tokenizer(source_);
@@ -199,11 +198,11 @@ class ParallelBuilder {
     bool over = pair.over_long;
     for (const bool is_source : {true, false}) {
       if (over && !options_.cut) {
-        break;  // one side suffices to skip it
+        break;  // one side is enough to skip it
       }
       std::vector<int32_t>& tokens = is_source ? pair.source_tokens : pair.target_tokens;
       tokens = is_source ? own.source->encode(pair.source) : own.target->encode(pair.target);
-      if (tokens.empty()) {  // a tokenizer of somebody else's making may drop what it does not know
+      if (tokens.empty()) {  // a third-party tokenizer may drop what it does not know
         pair.fate = RawPair::Fate::empty;
         return;
       }
@@ -280,7 +279,7 @@ class ParallelBuilder {
                : fmt::format("{} and {}", source, printable(options_.files.target, PATH_MAX));
   }
 
-  // "; skipped: 3 empty, 5 of more than 256 tokens", as far as there are any.
+  // "; skipped: 3 with an empty side, 5 of more than 256 tokens", or "".
   std::string skipped() const {
     std::vector<std::string> parts;
     if (counts_.empty > 0) {
@@ -304,10 +303,10 @@ class ParallelBuilder {
 
   [[noreturn]] void fail_empty() const {
     throw Error(ExitCode::bad_input,
-                counts_.lines == 0 ? fmt::format("{}: there are no pairs: no lines at all", names())
-                                   : fmt::format("{}: no pair remains of {}{}", names(),
+                counts_.lines == 0 ? fmt::format("{}: no pairs: the text has no lines", names())
+                                   : fmt::format("{}: no pair left of {}{}", names(),
                                                  counted(counts_.lines, "line"), skipped()),
-                counts_.long_skipped > 0 ? "allow more tokens, or let long sentences be cut" : "");
+                counts_.long_skipped > 0 ? "allow more tokens, or cut long sentences" : "");
   }
 
   std::string path_;
@@ -315,7 +314,7 @@ class ParallelBuilder {
   const ParallelOptions& options_;
   const Tokenizer& source_;
   const Tokenizer& target_;
-  std::vector<Tokenizers> tokenizers_;  // of each thread; loaded when it first works
+  std::vector<Tokenizers> tokenizers_;  // per thread; loaded on its first use
   std::string built_;
   std::vector<SourceStamp> stamps_;
   std::vector<RawPair> block_;

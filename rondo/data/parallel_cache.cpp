@@ -1,4 +1,4 @@
-// Checking a parallel cache: structure, values, checksums, and whether its files are as they were.
+// Validating a parallel cache: structure, values, checksums, and whether its files are unchanged.
 #include "rondo/data/parallel_cache.h"
 
 #include <fmt/core.h>
@@ -14,7 +14,7 @@
 namespace rondo {
 namespace {
 
-// More lines than any file has; sums of a few such numbers do not overflow.
+// More lines than any file has; sums of a few such numbers cannot overflow.
 constexpr int64_t kMostLines = int64_t{1} << 60;
 
 template <class Token>
@@ -32,8 +32,8 @@ bool tokens_are_sound(const ParallelSide& side, int64_t largest) {
                                  : tokens_at_most<int32_t>(side.tokens, side.token_count, largest);
 }
 
-// Whether the sentences divide all tokens among them, at least one and no more than `most` for
-// each. No difference is taken before both its sides are known to be in range.
+// Whether the sentences partition all tokens, with at least one and at most `most` each. Values are
+// subtracted only after they are known to be in range.
 bool sentences_are_sound(const ParallelSide& side, int64_t count, int64_t most) {
   if (side.starts[0] != 0 || side.starts[count] != side.token_count) {
     return false;
@@ -69,7 +69,7 @@ bool lines_are_sound(const ParallelArrays& arrays) {
   return before <= counts.lines;
 }
 
-// Tokens and starts of one side; false if they are not there as they should be.
+// Tokens and starts of one side; false if they are missing or malformed.
 bool map_side(const SafetensorsFile& file, const std::string& name, DType type, int64_t count,
               ParallelSide& side) {
   const TensorEntry* tokens = cache_array(file, name.c_str(), type);
@@ -172,7 +172,7 @@ std::optional<ParallelCorpus> ParallelCache::load(const std::string& path,
       parallel_checksum(*arrays, pairs_sum, owner, cache_metadata(*file, kCacheBuiltKey)) ==
           cache_metadata(*file, kCacheWholeKey);
   if (!sound) {
-    log_warn("parallel text: {} is damaged and will be built again", printable(path, PATH_MAX));
+    log_warn("parallel text: {} is damaged and will be rebuilt", printable(path, PATH_MAX));
     return std::nullopt;
   }
   ParallelCorpus corpus;

@@ -1,4 +1,4 @@
-// Opening a parallel corpus: find the cache, decide whether it can be used, read from it.
+// Opening a parallel corpus: finds the cache, decides whether it is usable, and reads from it.
 #include <fmt/core.h>
 
 #include <climits>
@@ -16,7 +16,7 @@
 namespace rondo {
 namespace {
 
-// The files however they are spelled; one for a TSV. A missing one is found out when it is read.
+// Canonical paths of the files; one for a TSV. A missing file is reported when it is read.
 std::vector<std::string> canonical_files(const ParallelFiles& files) {
   std::vector<std::string> places;
   for (const std::string& file : {files.source, files.target}) {
@@ -29,7 +29,7 @@ std::vector<std::string> canonical_files(const ParallelFiles& files) {
   return places;
 }
 
-// One cache for each pair of files, tokenizers and limit.
+// One cache per pair of files, tokenizers and limits.
 std::string parallel_path(const std::string& folder, const std::vector<std::string>& places,
                           const std::string& owner) {
   TextHash hash;
@@ -44,7 +44,7 @@ std::string parallel_path(const std::string& folder, const std::vector<std::stri
 }  // namespace
 
 int32_t TokenSpan::operator[](int64_t i) const {
-  require(i >= 0 && i < size_, "tokens: there is no token {} among {}", i, size_);
+  require(i >= 0 && i < size_, "tokens: token {} does not exist, there are {}", i, size_);
   if (type_ == DType::u8) {
     return tokens_[i];
   }
@@ -81,14 +81,14 @@ ParallelCorpus ParallelCorpus::open(const ParallelOptions& options, const Tokeni
   if (!cached) {
     throw Error(
         ExitCode::io,
-        fmt::format("{}: cannot read back what was just written", printable(path, PATH_MAX)),
-        "is the disk failing, or does something else write to this folder?");
+        fmt::format("{}: cannot read back the cache just written", printable(path, PATH_MAX)),
+        "check the disk, and that nothing else writes to this folder");
   }
   return std::move(*cached);
 }
 
 TokenSpan ParallelCorpus::span(const ParallelSide& side, int64_t i) const {
-  require(i >= 0 && i < count(), "pairs: there is no pair {} among {}", i, count());
+  require(i >= 0 && i < count(), "pairs: pair {} does not exist, there are {}", i, count());
   const int64_t begin = side.starts[i];
   return {side.tokens + begin * dtype_size(side.type), side.type, side.starts[i + 1] - begin};
 }
@@ -98,7 +98,7 @@ TokenSpan ParallelCorpus::source(int64_t i) const { return span(source_, i); }
 TokenSpan ParallelCorpus::target(int64_t i) const { return span(target_, i); }
 
 int64_t ParallelCorpus::line(int64_t i) const {
-  require(i >= 0 && i < count(), "pairs: there is no pair {} among {}", i, count());
+  require(i >= 0 && i < count(), "pairs: pair {} does not exist, there are {}", i, count());
   return lines_[i];
 }
 

@@ -1,4 +1,4 @@
-// Finding the files of a parallel text, and reading them pair by pair.
+// Finding the files of a parallel text and reading them pair by pair.
 #include "rondo/data/parallel_text.h"
 
 #include <fmt/core.h>
@@ -30,7 +30,7 @@ bool is_tsv_name(const std::string& name) {
   return has_suffix(name, ".tsv") || has_suffix(name, ".tsv.gz") || has_suffix(name, ".tsv.zst");
 }
 
-// A corpus is read again when it changes, so it must be there to be looked up: no pipes.
+// A corpus is read again when it changes, so it must be a regular file, not a pipe.
 const std::string& require_file(const std::string& path) {
   struct stat info {};
   if (::stat(path.c_str(), &info) != 0 || !S_ISREG(info.st_mode)) {
@@ -42,7 +42,8 @@ const std::string& require_file(const std::string& path) {
   return path;
 }
 
-// The first of NAME, NAME.gz, NAME.zst that is there; else "", and all of them go to `missing`.
+// The first of NAME, NAME.gz, NAME.zst that exists; otherwise "", and all of them are added to
+// `missing`.
 std::string find_variant(const std::string& name, std::vector<std::string>& missing) {
   const std::vector<std::string> variants = {name, name + ".gz", name + ".zst"};
   const auto found = std::find_if(variants.begin(), variants.end(), is_there);
@@ -53,7 +54,7 @@ std::string find_variant(const std::string& name, std::vector<std::string>& miss
   return *found;
 }
 
-// "a,b" with both there, at whichever comma; an empty pair if it is nowhere so.
+// Splits "a,b" at the first comma where both files exist; empty names if there is none.
 ParallelFiles find_joined(const std::string& spec) {
   for (size_t comma = spec.find(','); comma != std::string::npos;
        comma = spec.find(',', comma + 1)) {
@@ -72,15 +73,15 @@ ParallelFiles find_joined(const std::string& spec) {
     names.push_back(printable(name, PATH_MAX));
   }
   throw Error(ExitCode::io,
-              fmt::format("{}: there is no such parallel text: tried {}", printable(spec, PATH_MAX),
+              fmt::format("{}: parallel text not found: tried {}", printable(spec, PATH_MAX),
                           join(names, ", ")),
-              is_there(spec) ? "give the part of the name that both sides share, without the "
+              is_there(spec) ? "give the common prefix of both file names, without the "
                                "language, or both files as SOURCE,TARGET"
-                             : "give the part of the name that both sides share, both files as "
+                             : "give the common prefix of both file names, both files as "
                                "SOURCE,TARGET, or a .tsv");
 }
 
-// The files of `spec`, which has no part.
+// The files of `spec`, which must not specify a part.
 ParallelFiles find_whole(const std::string& spec, const std::string& source_language,
                          const std::string& target_language) {
   const bool has_comma = spec.find(',') != std::string::npos;
@@ -116,7 +117,7 @@ ParallelFiles find_parallel(const std::string& spec, const std::string& source_l
   if (!part.is_part) return files;
   if (part.by_class || part.uses(PartEnd::Unit::bytes)) {
     throw Error(ExitCode::bad_input,
-                fmt::format("{}: sentence pairs have neither classes nor parts in bytes",
+                fmt::format("{}: sentence pairs cannot be selected by class or by bytes",
                             printable(spec, PATH_MAX)),
                 "count lines, or give a percentage");
   }
@@ -129,9 +130,9 @@ ParallelFiles find_parallel(const std::string& spec, const std::string& source_l
   files.last_line = part_place(part.last, reader.line(), reader.line());
   if (files.first_line >= files.last_line) {
     throw Error(ExitCode::bad_input,
-                fmt::format("{}: nothing is left of {}", printable(spec, PATH_MAX),
+                fmt::format("{}: the part selects none of {}", printable(spec, PATH_MAX),
                             counted(reader.line(), "sentence pair")),
-                "take another part");
+                "choose another part");
   }
   return files;
 }
@@ -141,8 +142,8 @@ class PairReader::Lines {
  public:
   explicit Lines(const std::string& path) : reader_(path), block_(kLineBlockBytes) {}
 
-  // The next line into `first`; with a `second`, the first column into `first` and the second into
-  // `second`. False at the end.
+  // The next line into `first`; if `second` is given, the first column into `first` and the second
+  // into `second`. False at the end.
   bool next(std::string& first, std::string* second) {
     first.clear();
     if (second != nullptr) {
@@ -187,7 +188,7 @@ class PairReader::Lines {
     return count_;
   }
 
-  int64_t tabs() const { return tabs_; }  // of the line last given; no more than 2 are counted
+  int64_t tabs() const { return tabs_; }  // in the last line returned; counted up to 2
   bool over_long() const { return over_long_; }
   int64_t consumed() const { return reader_.consumed(); }
   uint64_t hash() const { return hash_.value(); }
@@ -201,7 +202,7 @@ class PairReader::Lines {
     return !ended_;
   }
 
-  // Part of a line. With a `second`, tabs part it.
+  // Adds part of a line, split at tabs if `second` is given.
   void add(std::string_view text, std::string* second) {
     while (second != nullptr && field_ != nullptr) {
       const size_t tab = text.find('\t');
@@ -219,7 +220,7 @@ class PairReader::Lines {
     }
   }
 
-  // One byte beyond the limit is held, since it may be the '\r' that does not count.
+  // Keeps one byte beyond the limit, since it may be a '\r' that is dropped.
   void hold(std::string_view text, std::string& field) {
     const size_t room = kMaxLineBytes + 1 - field.size();
     field.append(text.substr(0, room));
@@ -240,9 +241,9 @@ class PairReader::Lines {
   size_t filled_ = 0;
   bool ended_ = false;
   int64_t count_ = 0;
-  std::string* field_ = nullptr;  // that the line has come to; null: none that is wanted
+  std::string* field_ = nullptr;  // the current field; null: beyond the wanted columns
   int64_t tabs_ = 0;
-  bool dropped_ = false;  // something of the field
+  bool dropped_ = false;  // part of the field was dropped
   bool over_long_ = false;
 };
 
@@ -276,10 +277,10 @@ bool PairReader::next_line(std::string& source, std::string& target) {
     const int64_t sources = source_->count_all();
     const int64_t targets = target_->count_all();
     throw Error(ExitCode::bad_input,
-                fmt::format("{} has {} lines, but {} has {}: line by line they must be pairs",
+                fmt::format("{} has {} lines, but {} has {}: they must be aligned line by line",
                             printable(files_.source, PATH_MAX), with_commas(sources),
                             printable(files_.target, PATH_MAX), with_commas(targets)),
-                "is one of them cut short, or do they belong to different texts?");
+                "check that neither is truncated and that both belong to the same text");
   }
   if (!more) {
     return false;

@@ -1,8 +1,8 @@
-// Parallel text for translation: sentence pairs in two files, line by line, or in one TSV file;
-// and a corpus of them, tokenized, in one memory-mapped file, so that opening it costs no memory.
+// Parallel text for translation: sentence pairs in two line-aligned files or one TSV file, and a
+// tokenized corpus of them in one memory-mapped file, so that opening it takes no memory.
 //
-// The cache is a safetensors file in the cache folder, one for each (files, tokenizers, limit):
-//   source, target                tokens: u8, i16 or i32, by the largest id the tokenizer can give
+// The cache is a safetensors file in the cache folder, one per (files, tokenizers, limit):
+//   source, target                tokens: u8, i16 or i32, by the tokenizer's largest id
 //   source_starts, target_starts  [pairs+1]  i64, where each sentence's tokens begin
 //   lines   [pairs]  i64, the line each pair came from
 //   counts  [5]      i64, ParallelCounts in order
@@ -39,13 +39,13 @@ struct ParallelFiles {
 //   PREFIX                       PREFIX.<source language> and PREFIX.<target language>, each plain,
 //                                .gz or .zst; if there are several, the first of these
 // and may end in a part (base/part_spec.h), whose numbers count lines: corpus#:-2000, corpus#-1%:
-// Error{io} naming all names tried if one is missing, Error{bad_input} if it is no regular file, or
-// if nothing is left of it.
+// Error{io} listing all names tried if a file is missing, Error{bad_input} if it is not a regular
+// file or the part is empty.
 ParallelFiles find_parallel(const std::string& spec, const std::string& source_language,
                             const std::string& target_language);
 
-// Pairs of lines, in bounded memory. A line ends at '\n', or at the end of the file; one '\r' at
-// its end is dropped. All else is kept, whatever its bytes. A reader that threw is spent.
+// Pairs of lines, in bounded memory. A line ends at '\n' or at the end of the file; one trailing
+// '\r' is dropped. All other bytes are preserved. A reader that threw must not be used again.
 class PairReader {
  public:
   explicit PairReader(const ParallelFiles& files);  // Error{io}
@@ -53,16 +53,16 @@ class PairReader {
   PairReader(PairReader&& other) noexcept;
   PairReader& operator=(PairReader&& other) noexcept;
 
-  // The next pair; false at the end, and `source` and `target` hold nothing. Error{bad_input} if
-  // one file has more lines than the other (the longer one is read to its end, to say how many), a
-  // line of a TSV has no tab, or compressed data are damaged; Error{io}.
+  // The next pair; false at the end, with `source` and `target` empty. Error{bad_input} if one file
+  // has more lines than the other (the longer one is read to its end to report how many), a TSV
+  // line has no tab, or compressed data are damaged; Error{io}.
   bool next(std::string& source, std::string& target);
 
-  int64_t line() const { return line_; }  // of the pair last given, from 1; of a part, its own
-  bool over_long() const { return over_long_; }  // a side of it is cut to kMaxLineBytes
-  int64_t consumed() const;  // bytes of the files themselves taken so far, for progress
+  int64_t line() const { return line_; }         // of the last pair, from 1, within the part
+  bool over_long() const { return over_long_; }  // a side was cut to kMaxLineBytes
+  int64_t consumed() const;  // bytes of the files themselves read so far, for progress
 
-  // Hashes of the text read so far, decompressed; of all of it once next() gave false.
+  // Hashes of the decompressed text read so far; of all of it once next() has returned false.
   uint64_t source_hash() const;
   uint64_t target_hash() const;  // 0 for a TSV
 
@@ -78,7 +78,7 @@ class PairReader {
   bool over_long_ = false;
 };
 
-// Tokens in a mapping, kept as narrow as they may be. Copy freely; valid while what gave it is.
+// Tokens in a mapping, stored as narrow as possible. Cheap to copy; valid as long as its owner.
 class TokenSpan {
  public:
   TokenSpan(const uint8_t* tokens, DType type, int64_t size)
@@ -95,7 +95,7 @@ class TokenSpan {
   int64_t size_;
 };
 
-// One side of a corpus as it lies in memory.
+// One side of a corpus in memory.
 struct ParallelSide {
   DType type = DType::u8;
   const uint8_t* tokens = nullptr;
@@ -105,14 +105,14 @@ struct ParallelSide {
 
 struct ParallelOptions {
   ParallelFiles files;
-  std::string cache_folder;  // made if it is not there
+  std::string cache_folder;  // created if it does not exist
 
-  // A pair with more tokens on either side, or with a line beyond kMaxLineBytes, is over-long. At
-  // least 1.
+  // A pair with more tokens on either side, or with a line longer than kMaxLineBytes, is over-long.
+  // At least 1.
   int64_t max_tokens = 256;
-  bool cut = false;  // over-long sides are cut to the first max_tokens; else the pair is skipped
+  bool cut = false;  // cut over-long sides to the first max_tokens; otherwise skip the pair
 
-  int64_t threads = 0;  // that tokenize; 0: one for each processor. Changes no result
+  int64_t threads = 0;  // for tokenizing; 0: one per CPU. Does not affect the result
 };
 
 // lines = pairs + empty + long_skipped.
@@ -120,20 +120,20 @@ struct ParallelCounts {
   int64_t lines = 0;
   int64_t pairs = 0;         // in the corpus
   int64_t empty = 0;         // skipped: a side is empty or only ASCII whitespace
-  int64_t long_skipped = 0;  // skipped: over-long, and not to be cut
-  int64_t long_cut = 0;      // among the pairs: over-long, a side or both cut
+  int64_t long_skipped = 0;  // skipped: over-long and not cut
+  int64_t long_cut = 0;      // among the pairs: over-long, one or both sides cut
 };
 
-// Immutable once open; safe from any number of threads. Moving keeps spans valid.
+// Immutable once open; thread-safe. Moving keeps spans valid.
 class ParallelCorpus {
  public:
-  // Opens the cache, building it (with a progress bar) when it is missing or damaged or a file has
-  // changed: files whose size and time of change are as they were count as unchanged, others are
-  // compared by content. A new cache replaces the old one in one step, so processes that open at
-  // once all end with a whole one. Building holds some MB for each thread, whatever the corpus, and
-  // takes twice the cache's room on the disk for a moment.
+  // Opens the cache. Builds it (with a progress bar) if it is missing or damaged or a file has
+  // changed: files with the same size and modification time count as unchanged, others are compared
+  // by content. A new cache replaces the old one atomically, so concurrent processes all end up
+  // with a complete one. Building uses a few MB of memory per thread regardless of corpus size, and
+  // temporarily twice the cache's disk space.
   //
-  // Error{bad_input} if no pair remains, and as PairReader::next(); Error{io}.
+  // Error{bad_input} if no pair remains, and as for PairReader::next(); Error{io}.
   static ParallelCorpus open(const ParallelOptions& options, const Tokenizer& source,
                              const Tokenizer& target);
 
@@ -141,19 +141,19 @@ class ParallelCorpus {
   TokenSpan source(
       int64_t i) const;  // without special tokens; at least one token, at most max_tokens
   TokenSpan target(int64_t i) const;
-  int64_t line(int64_t i) const;  // that the pair came from, from 1
+  int64_t line(int64_t i) const;  // of the pair, from 1, within the part
 
-  int64_t source_tokens() const { return source_.token_count; }  // in all
+  int64_t source_tokens() const { return source_.token_count; }  // total
   int64_t target_tokens() const { return target_.token_count; }
   const ParallelCounts& counts() const { return counts_; }
 
-  // 16 hex digits over both tokenizers, the tokens and their division into pairs; not over names,
-  // lines and places. Equal for the same pairs wherever they come from.
+  // 16 hex digits over both tokenizers, the tokens and the pair boundaries, but not names, lines or
+  // paths: equal for the same pairs wherever they come from.
   const std::string& fingerprint() const { return fingerprint_; }
 
   const std::string& path() const { return file_->path(); }  // of the cache
 
-  // Error{io} if somebody has cut the cache short: to be called now and then by those who read.
+  // Error{io} if the cache file has been truncated. Readers should call this from time to time.
   void require_whole() const { file_->require_whole(); }
 
  private:
@@ -163,7 +163,7 @@ class ParallelCorpus {
   TokenSpan span(const ParallelSide& side, int64_t i) const;
 
   std::unique_ptr<SafetensorsFile> file_;
-  ParallelSide source_;  // in the mapping, as lines_
+  ParallelSide source_;  // in the mapping, like lines_
   ParallelSide target_;
   const int64_t* lines_ = nullptr;
   ParallelCounts counts_;

@@ -1,7 +1,7 @@
 // SentencePiece behind a small interface. Debian's libsentencepiece exports the protobuf it was
-// built with, which crashes libtorch's own libprotobuf when both are loaded into one namespace; so
-// it lives in a library of its own (plugins/sentencepiece.cpp), loaded privately when a model is
-// first used. Internal to rondo/data.
+// built with, which crashes libtorch's own libprotobuf when both are loaded into one namespace. It
+// is therefore wrapped in a separate library (plugins/sentencepiece.cpp), loaded privately when a
+// model is first used. Internal to rondo/data.
 #pragma once
 
 #include <cstddef>
@@ -22,7 +22,7 @@ class PieceModel {
   virtual std::string piece(int id) const = 0;
   virtual bool is_byte(int id) const = 0;
   virtual bool is_special(int id) const = 0;  // control or unknown
-  virtual int padding() const = 0;            // special tokens: -1 if there is none
+  virtual int padding() const = 0;            // special tokens: -1 if the model has none
   virtual int begin() const = 0;
   virtual int end() const = 0;
   virtual int unknown() const = 0;
@@ -38,14 +38,14 @@ class SentenceStream {
   virtual const std::string& value() const = 0;
 };
 
-// What the plugin offers; failures leave their words in `error`.
+// The plugin's functions; on failure they put the message into `error`.
 struct PieceLibrary {
   std::unique_ptr<PieceModel> (*load)(const std::string& serialized, std::string& error);
   bool (*train)(const std::unordered_map<std::string, std::string>& flags,
                 SentenceStream& sentences, std::string& model, std::string& error);
 };
 
-// Loads the plugin from beside this program or library. Error{failure} if it is not there.
+// Loads the plugin from the folder of this program or library. Error{failure} if it is missing.
 const PieceLibrary& piece_library();
 
 }  // namespace rondo

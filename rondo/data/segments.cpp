@@ -1,4 +1,4 @@
-// Rows that read documents.
+// Assigns documents to rows and cuts them into segments.
 #include "rondo/data/segments.h"
 
 #include <fmt/core.h>
@@ -20,7 +20,7 @@ namespace {
 
 constexpr const char* kPositionFormat = "rondo segments 1";
 
-// What a position must agree with.
+// What a position must match.
 nlohmann::json segments_read(const Documents& documents, const SegmentOptions& options) {
   return {
       {"format", kPositionFormat},
@@ -53,10 +53,10 @@ SegmentReader::SegmentReader(const Documents& documents, const SegmentOptions& o
   }
   if (!any) {
     throw Error(ExitCode::bad_input,
-                fmt::format("{}: none of the {} documents has two tokens, so there is nothing to "
+                fmt::format("{}: none of the {} documents has two tokens: nothing to "
                             "predict",
                             printable(documents_.path()), documents_.count()),
-                "give longer texts");
+                "use longer texts");
   }
   rows_.resize(static_cast<size_t>(all_rows()));
   scratch_.resize(static_cast<size_t>(options.length) + 1);
@@ -75,7 +75,7 @@ void SegmentReader::start_epoch(int64_t epoch) {
   }
 }
 
-// Gives the row the next document worth reading; false when a finite pass has none left.
+// Assigns the next document with something to score; false when a finite pass has none left.
 bool SegmentReader::take_document(Row& row) {
   while (true) {
     if (cursor_ == documents_.count()) {
@@ -135,7 +135,7 @@ void SegmentReader::fill(int64_t row, SegmentBatch& out) {
     return;
   }
   const auto index = static_cast<size_t>(own_row);
-  // One token more than the segment, where there is one: the last label.
+  // One token beyond the segment, if there is one: the last label.
   documents_.read(state.document, offset, labels + 1, scratch_.data());
   const int64_t begin = own_row * options_.length;
   std::copy_n(scratch_.begin(), inputs, out.tokens.begin() + begin);

@@ -1,6 +1,6 @@
-// How language models read (models.md 2.7): each row of a batch reads one document in order,
-// segment by segment, carrying its state from batch to batch; where a document ends the row takes
-// the next one, and its state is reset.
+// Batches for language models (models.md 2.7): each row of a batch processes one document in order,
+// segment by segment, carrying its state from batch to batch. At the end of a document the row
+// takes the next one and its state is reset.
 #pragma once
 
 #include <cstdint>
@@ -12,54 +12,56 @@
 
 namespace rondo {
 
-// One segment for each row. Row r's tokens are [r * length, (r + 1) * length).
+// One segment per row. Row r's tokens are [r * length, (r + 1) * length).
 struct SegmentBatch {
   int64_t rows = 0;
   int64_t length = 0;
   std::vector<int64_t> tokens;  // [rows * length]; padding after a document's last token
-  std::vector<int64_t> labels;  // [rows * length]; the next token of the same document, also where
-                                // that lies in the next segment; -1 for a document's last token
-                                // and for padding
-  std::vector<uint8_t> reset;   // [rows]; 1: the segment begins a document
-  std::vector<int64_t> document;  // [rows]; -1: the row is idle, all of it padding
-  std::vector<int64_t> offset;    // [rows]; which token of the document the segment starts with
+  std::vector<int64_t> labels;  // [rows * length]; the next token of the same document, even if it
+                                // is in the next segment; -1 for a document's last token and for
+                                // padding
+  std::vector<uint8_t> reset;   // [rows]; 1: the segment starts a document
+  std::vector<int64_t> document;  // [rows]; -1: the row is idle, all padding
+  std::vector<int64_t> offset;    // [rows]; index in the document of the segment's first token
   int64_t scored = 0;             // labels that are not -1
-  int64_t scored_by_all = 0;      // in the rows of all shards
+  int64_t scored_by_all = 0;      // over the rows of all shards
 };
 
 struct SegmentOptions {
   int64_t rows = 1;
   int64_t length = 512;
   uint64_t seed = 1;
-  bool shuffle = true;  // a new order each epoch, by (seed, epoch); else the corpus's own
-  bool endless = true;  // epochs follow each other without gap; else one pass
-  int64_t padding = kBytePadding;  // the token that pads
-  // Shards read side by side, `rows` rows each: together what one reader of all the rows reads.
+  bool shuffle = true;  // a new order each epoch, by (seed, epoch); otherwise corpus order
+  bool endless = true;  // epochs follow each other without a gap; otherwise a single pass
+  int64_t padding = kBytePadding;  // the padding token
+  // Shards with `rows` rows each, read in parallel: together they read what one reader with all the
+  // rows would.
   Shard shard = {};
 };
 
-// Documents of one token are passed over: there is nothing to score in them. In an endless pass
-// over fewer documents than rows, rows read documents of later epochs. Not thread-safe.
+// Documents of one token are skipped: they have nothing to score. In an endless pass over fewer
+// documents than rows, some rows read documents of later epochs. Not thread-safe.
 class SegmentReader {
  public:
-  // `documents` must outlive the reader. Error{bad_input} if no document has two tokens,
-  // or a batch would not fit into memory.
+  // `documents` must outlive the reader. Error{bad_input} if no document has two tokens or a batch
+  // would not fit into memory.
   SegmentReader(const Documents& documents, const SegmentOptions& options);
 
-  // The next batch, into buffers that are used again. False, and `out` untouched, when a finite
-  // pass is over.
+  // The next batch, into reused buffers. Returns false, with `out` untouched, at the end of a
+  // finite pass.
   bool next(SegmentBatch& out);
 
-  // Where the reader stands, as JSON of some ten bytes per row of all shards: the same in each.
+  // The reader's position, as JSON of about ten bytes per row of all shards; the same in each
+  // shard.
   std::string position() const;
 
-  // Goes where position() was taken: the next batch is the one that would have come then.
-  // Error{bad_input}, and nothing changed, if it is of other documents or options (padding apart)
-  // or is no position at all. With `other_rows` the number of rows of all shards may differ: rows
-  // that are gone leave their documents, rows that are new take the next ones.
+  // Restores a position(): the next batch is the one that would have followed there.
+  // Error{bad_input}, with nothing changed, if the position is invalid or belongs to other
+  // documents or options (padding aside). With `other_rows` the total number of rows may differ:
+  // removed rows abandon their documents, new rows take the next ones.
   void seek(const std::string& position, bool other_rows = false);
 
-  // The epoch of the newest document begun, from 0.
+  // The epoch of the most recently started document, from 0.
   int64_t epoch() const { return epoch_; }
 
  private:

@@ -1,4 +1,4 @@
-// Checking texts and parallel texts.
+// Checking monolingual and parallel text.
 #include "rondo/data/text_check.h"
 
 #include <fmt/format.h>
@@ -17,7 +17,7 @@
 namespace rondo {
 namespace {
 
-// Lines are compared by hash; of more lines than this the later ones are not remembered.
+// Lines are compared by hash; lines beyond this number are not remembered.
 constexpr size_t kMostRemembered = 50'000'000;
 constexpr size_t kMostListed = 100;
 constexpr int64_t kShortSide = 20;  // bytes
@@ -28,7 +28,7 @@ uint64_t hash_of(std::string_view text) {
   return hash.value();
 }
 
-// Whether it was there already.
+// Whether it was already in the set.
 bool seen_before(std::unordered_set<uint64_t>& seen, uint64_t hash) {
   if (seen.size() < kMostRemembered) return !seen.insert(hash).second;
   return seen.count(hash) > 0;
@@ -121,13 +121,13 @@ class TextChecker {
     const auto [first, is_new] = contents_.emplace(content, path);
     if (is_new) return;
     ++check_.duplicate_files;
-    check_.duplicates.push_back({path, 0, "the same as " + first->second});
+    check_.duplicates.push_back({path, 0, "identical to " + first->second});
   }
 
   TextCheck check_;
   std::unordered_set<uint64_t> lines_;
   std::unordered_map<uint64_t, std::string> contents_;
-  std::string held_;  // of a line that goes on in the next block
+  std::string held_;  // the beginning of a line that continues in the next block
   int64_t line_ = 0;
   int64_t bad_line_ = 0;
 };

@@ -14,8 +14,8 @@
 namespace rondo {
 namespace {
 
-// Where to cut a text whose bytes from just before the wanted place are `around`: after the first
-// line that ends there, or between characters where no line does.
+// Where to cut a text, given the bytes `around` from just before the requested position: after the
+// first line that ends there, or between characters if none does.
 size_t line_cut(std::string_view around) {
   const size_t line_end = around.find('\n');
   if (line_end != std::string_view::npos) return line_end + 1;
@@ -25,7 +25,7 @@ size_t line_cut(std::string_view around) {
   return at;
 }
 
-// Bytes of a file's text, decompressed.
+// The size of a file's decompressed text.
 int64_t text_bytes(const std::string& path) {
   if (!has_suffix(path, ".gz") && !has_suffix(path, ".zst")) {
     std::error_code error;
@@ -42,7 +42,7 @@ int64_t text_bytes(const std::string& path) {
   return size;
 }
 
-// The byte of the whole text at which `end` lies. `starts`: where each file begins, and the end.
+// The byte offset of `end` in the whole text. `starts`: where each file starts, and the total.
 int64_t byte_place(const std::optional<PartEnd>& end, const std::vector<int64_t>& starts,
                    int64_t otherwise) {
   if (end && end->unit == PartEnd::Unit::items) {
@@ -64,8 +64,7 @@ std::vector<TextPiece> list_text(const std::string& spec) {
   }
   if (part.by_class) {
     throw Error(ExitCode::bad_input,
-                fmt::format("{}: texts have no classes", printable(spec, PATH_MAX)),
-                "leave '/class' out");
+                fmt::format("{}: text has no classes", printable(spec, PATH_MAX)), "omit '/class'");
   }
   std::vector<int64_t> starts = {0};
   for (const std::string& file : files) starts.push_back(starts.back() + text_bytes(file));
@@ -79,10 +78,11 @@ std::vector<TextPiece> list_text(const std::string& spec) {
         {files[i], begin - starts[i], end == starts[i + 1] ? INT64_MAX : end - starts[i]});
   }
   if (pieces.empty()) {
-    throw Error(ExitCode::bad_input,
-                fmt::format("{}: nothing is left of {} of text", printable(spec, PATH_MAX),
-                            human_bytes(starts.back())),
-                "take another part; a plain number counts documents, 5% is a share of the text");
+    throw Error(
+        ExitCode::bad_input,
+        fmt::format("{}: the part selects none of {} of text", printable(spec, PATH_MAX),
+                    human_bytes(starts.back())),
+        "choose another part; a plain number counts documents, 5% is a fraction of the text");
   }
   return pieces;
 }
@@ -99,7 +99,7 @@ TextReader::TextReader(const TextPiece& piece) : TextReader(piece.path) {
   at_ += static_cast<int64_t>(given_);
 }
 
-// The next bytes, which stay to be taken: as many as decide where to cut, or those left.
+// The next bytes, without consuming them: enough to decide where to cut, or all that are left.
 std::string_view TextReader::look_ahead() {
   const size_t wanted = kMaxCutLine + 1;
   ahead_.erase(0, given_);
@@ -131,7 +131,7 @@ size_t TextReader::read(char* out, size_t size) {
     return take(out,
                 static_cast<size_t>(std::min<int64_t>(static_cast<int64_t>(size), end_ - 1 - at_)));
   if (stop_ == INT64_MAX) {
-    // Beyond the place to cut at already: the piece began with the line that it ends with.
+    // Already beyond the cut: the piece starts with the line it ends with.
     stop_ = at_ > end_ - 1 ? at_ : at_ + static_cast<int64_t>(line_cut(look_ahead()));
   }
   return take(out, static_cast<size_t>(std::min<int64_t>(static_cast<int64_t>(size), stop_ - at_)));

@@ -1,4 +1,4 @@
-// Finding the files of a corpus, and the parts of TextReader that do not depend on compression.
+// Finding the files of a corpus, and the compression-independent parts of TextReader.
 #include "rondo/data/text_source.h"
 
 #include <dirent.h>
@@ -33,7 +33,7 @@ struct stat look_up(const std::string& path) {
   return info;
 }
 
-// The names in a folder that do not begin with a dot. Order as the system gives it.
+// The names in a folder that do not start with a dot, in system order.
 std::vector<std::string> names_in(const std::string& folder) {
   const std::unique_ptr<DIR, int (*)(DIR*)> stream(::opendir(folder.c_str()), &::closedir);
   if (!stream) {
@@ -64,12 +64,12 @@ void add_source(std::string path, std::vector<std::string>& out) {
   out.push_back(std::move(path));
 }
 
-// Every regular file below `folder`. `above` holds the folders on the way here, so that a link
-// back to one of them ends there.
+// Every regular file below `folder`. `above` holds the folders on the path to it, so that a link
+// back to one of them is not followed.
 void walk_folder(const std::string& folder, const FolderId& id, std::vector<FolderId>& above,
                  std::vector<std::string>& out) {
   if (above.size() >= kMaxFolderDepth) {
-    throw Error(ExitCode::bad_input, fmt::format("{}: folders nest more than {} deep",
+    throw Error(ExitCode::bad_input, fmt::format("{}: folders are nested more than {} levels deep",
                                                  printable(folder, PATH_MAX), kMaxFolderDepth));
   }
   if (std::find(above.begin(), above.end(), id) != above.end()) {
@@ -83,7 +83,7 @@ void walk_folder(const std::string& folder, const FolderId& id, std::vector<Fold
     struct stat info {};
     if (::stat(path.c_str(), &info) != 0) {
       if (errno == ENOENT) {
-        continue;  // a link that leads nowhere, or a file removed while we look
+        continue;  // a dangling link, or a file removed meanwhile
       }
       fail_source_io(path, "look up", errno);
     }
@@ -96,7 +96,7 @@ void walk_folder(const std::string& folder, const FolderId& id, std::vector<Fold
   above.pop_back();
 }
 
-// A file or folder that exists, as `info` says.
+// A file or folder that exists, with its stat() result in `info`.
 void add_path(const std::string& path, const struct stat& info, std::vector<std::string>& out) {
   if (S_ISDIR(info.st_mode)) {
     std::vector<std::string> files;
@@ -138,9 +138,9 @@ std::vector<std::string> read_list(const std::string& list) {
     struct stat info {};
     if (path.find('\0') != std::string::npos || ::stat(path.c_str(), &info) != 0) {
       throw Error(ExitCode::bad_input,
-                  fmt::format("{}:{}: there is no file '{}'", printable(list, PATH_MAX), number,
+                  fmt::format("{}:{}: file '{}' does not exist", printable(list, PATH_MAX), number,
                               printable(path)),
-                  "a list holds one path per line, relative to the list's own folder");
+                  "a list has one path per line, relative to the list's own folder");
     }
     add_path(path, info, out);
   }
@@ -156,7 +156,7 @@ void fail_source_io(const std::string& path, const char* doing, int error_number
 
 void fail_source_damaged(const std::string& path, const std::string& what) {
   throw Error(ExitCode::bad_input, fmt::format("{}: {}", printable(path, PATH_MAX), what),
-              "the file may be cut short or damaged: fetch or compress it again");
+              "the file may be truncated or damaged: download or compress it again");
 }
 
 bool has_suffix(std::string_view text, std::string_view suffix) {
@@ -184,10 +184,10 @@ size_t TextReader::read_stream(char* out, size_t size) {
   if (produced_ > kMinBombBytes && produced_ / kMaxExpansion > consumed()) {
     throw Error(ExitCode::bad_input,
                 fmt::format("{}: expands to more than {} times its size ({} from {} so far): "
-                            "refused as a decompression bomb",
+                            "rejected as a decompression bomb",
                             printable(path_, PATH_MAX), kMaxExpansion, human_bytes(produced_),
                             human_bytes(consumed())),
-                "if it is really that repetitive, decompress it first and give the plain file");
+                "if it really is that repetitive, decompress it and use the plain file");
   }
   return got;
 }
@@ -202,7 +202,7 @@ std::string read_source(const std::string& path, int64_t max_bytes) {
   while (const size_t got = reader.read(block.data(), block.size())) {
     if (text.size() + got > static_cast<size_t>(max_bytes)) {
       throw Error(ExitCode::bad_input,
-                  fmt::format("{}: expected a text of at most {}, got more",
+                  fmt::format("{}: expected at most {} of text, got more",
                               printable(path, PATH_MAX), human_bytes(max_bytes)));
     }
     text.append(block.data(), got);

@@ -29,7 +29,7 @@ class PlainStream : public TextReader::Stream {
   size_t read(char* out, size_t size) override { return file_.read(out, size); }
 };
 
-// Gzip members one after the other. Zero bytes after the last one are padding, as gzip holds it.
+// Gzip members in sequence. Zero bytes after the last one are padding, as for gzip itself.
 class GzipStream : public TextReader::Stream {
  public:
   explicit GzipStream(const std::string& path) : Stream(path), input_(kInputBlockBytes) {
@@ -59,14 +59,14 @@ class GzipStream : public TextReader::Stream {
     return zlib_.avail_in > 0;
   }
 
-  // One call of inflate(), or the way to the next member.
+  // One call of inflate(), or the step to the next member.
   void step() {
     if (between_members_ && !next_member()) {
       ended_ = true;
       return;
     }
     if (!refill()) {
-      fail_source_damaged(file_.path(), "the gzip data end too soon");
+      fail_source_damaged(file_.path(), "the gzip data are truncated");
     }
     const int status = ::inflate(&zlib_, Z_NO_FLUSH);
     if (status == Z_STREAM_END) {
@@ -94,7 +94,7 @@ class GzipStream : public TextReader::Stream {
       return false;
     }
     if (padded_) {
-      fail_source_damaged(file_.path(), "there is something after the end of the gzip data");
+      fail_source_damaged(file_.path(), "unexpected data after the end of the gzip data");
     }
     RONDO_ASSERT(::inflateReset(&zlib_) == Z_OK);
     between_members_ = false;
@@ -110,7 +110,7 @@ class GzipStream : public TextReader::Stream {
   int64_t members_ = 0;
 };
 
-// Zstandard frames one after the other.
+// Zstandard frames in sequence.
 class ZstdStream : public TextReader::Stream {
  public:
   explicit ZstdStream(const std::string& path)
@@ -147,7 +147,7 @@ class ZstdStream : public TextReader::Stream {
     }
     if (::ZSTD_getErrorCode(expected_) == ZSTD_error_frameParameter_windowTooLarge) {
       throw Error(ExitCode::bad_input,
-                  fmt::format("{}: the zstd data need a window of more than {}",
+                  fmt::format("{}: the zstd data require a window larger than {}",
                               printable(file_.path(), PATH_MAX),
                               human_bytes(int64_t{1} << kMaxZstdWindowLog)),
                   "compress the file again without --long or --ultra");
@@ -156,7 +156,7 @@ class ZstdStream : public TextReader::Stream {
                         fmt::format("damaged zstd data ({})", ::ZSTD_getErrorName(expected_)));
   }
 
-  // No more input: what the decoder still holds comes out; then a frame must have ended.
+  // No more input: flushes the decoder, after which a frame must have ended.
   void at_file_end(ZSTD_outBuffer& output) {
     if (!any_) {
       fail_source_damaged(file_.path(), "expected zstd data, got an empty file");
@@ -165,7 +165,7 @@ class ZstdStream : public TextReader::Stream {
       const size_t before = output.pos;
       decompress(output);
       if (output.pos == before) {
-        fail_source_damaged(file_.path(), "the zstd data end too soon");
+        fail_source_damaged(file_.path(), "the zstd data are truncated");
       }
       return;
     }
@@ -175,7 +175,7 @@ class ZstdStream : public TextReader::Stream {
   std::unique_ptr<ZSTD_DCtx, size_t (*)(ZSTD_DCtx*)> context_;
   std::vector<char> input_;
   ZSTD_inBuffer buffer_{nullptr, 0, 0};
-  size_t expected_ = 0;  // what the decoder wants next; 0: a frame has just ended
+  size_t expected_ = 0;  // what the decoder expects next; 0: a frame has just ended
   bool any_ = false;
   bool ended_ = false;
 };
@@ -187,7 +187,7 @@ RawFile::RawFile(const std::string& path)
   if (fd_ < 0) {
     fail_source_io(path_, "open for reading", errno);
   }
-  (void)::posix_fadvise(fd_, 0, 0, POSIX_FADV_SEQUENTIAL);  // advice; may be ignored
+  (void)::posix_fadvise(fd_, 0, 0, POSIX_FADV_SEQUENTIAL);  // a hint; may be ignored
 }
 
 RawFile::~RawFile() {

@@ -1,4 +1,4 @@
-// The streams behind TextReader, one per kind of file. Internal to the text sources.
+// The streams behind TextReader, one per file type. Internal to the text sources.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@
 
 namespace rondo {
 
-// A file's own bytes, read block by block.
+// The raw bytes of a file, read block by block.
 class RawFile {
  public:
   explicit RawFile(const std::string& path);
@@ -44,7 +44,7 @@ class TextReader::Stream {
   RawFile file_;
 };
 
-// By the name's ending.
+// Chosen by file name suffix.
 std::unique_ptr<TextReader::Stream> open_text_stream(const std::string& path);
 
 [[noreturn]] void fail_source_io(const std::string& path, const char* doing, int error_number);

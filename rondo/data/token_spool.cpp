@@ -1,4 +1,4 @@
-// Spools: files without a name.
+// Spools: unnamed temporary files.
 #include "rondo/data/token_spool.h"
 
 #include <fcntl.h>
@@ -21,7 +21,7 @@ Spool::Spool(const std::string& folder) : folder_(folder) {
   std::string pattern = folder + "/.spool-XXXXXX";
   fd_ = ::mkostemp(pattern.data(), O_CLOEXEC);
   if (fd_ < 0) {
-    fail("make a temporary file in");
+    fail("create a temporary file in");
   }
   ::unlink(pattern.c_str());
 }
@@ -73,7 +73,7 @@ void Spool::fail(const char* doing) const {
       fmt::format("{}: cannot {} it: {}{}", printable(folder_, PATH_MAX), doing,
                   std::system_category().message(error),
                   no_space ? fmt::format(" ({} bytes needed so far)", with_commas(bytes_)) : ""),
-      no_space ? "free some space, or give a cache folder on another disk" : "");
+      no_space ? "free some space, or use a cache folder on another disk" : "");
 }
 
 void TokenSpool::add(const std::vector<int32_t>& tokens) {

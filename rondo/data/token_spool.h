@@ -1,5 +1,4 @@
-// Arrays that grow on the disk while a cache is built, so that building holds little in memory.
-// Internal to rondo/data.
+// Arrays that grow on disk while a cache is built, to keep memory use low. Internal to rondo/data.
 #pragma once
 
 #include <cstddef>
@@ -11,8 +10,8 @@
 
 namespace rondo {
 
-// Bytes in a file that has no name, so a killed process leaves nothing. Error{io}, with advice if
-// the disk is full.
+// Bytes in an unnamed file, so that a killed process leaves nothing behind. Error{io}, with advice
+// if the disk is full.
 class Spool {
  public:
   explicit Spool(const std::string& folder);
@@ -23,7 +22,7 @@ class Spool {
   void write(const void* data, size_t size);
   int64_t bytes() const { return bytes_; }
 
-  // All of it, for as long as this lives; write() no more. Null if it is empty.
+  // All of it, for the lifetime of this object; no write() after this. Null if empty.
   const uint8_t* map();
 
  private:
@@ -43,7 +42,7 @@ class TokenSpool {
   void add(const std::vector<int32_t>& tokens);
   int64_t count() const { return spool_.bytes() / dtype_size(type_); }
   DType type() const { return type_; }
-  const uint8_t* map() { return spool_.map(); }  // as Spool's
+  const uint8_t* map() { return spool_.map(); }  // as for Spool
 
  private:
   template <class Token>

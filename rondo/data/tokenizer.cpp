@@ -1,4 +1,4 @@
-// The byte tokenizer, cutting text into stretches, and decoding as tokens arrive.
+// The byte tokenizer, splitting text into stretches, and streaming decoding.
 #include "rondo/data/tokenizer.h"
 
 #include <fmt/core.h>
@@ -47,8 +47,8 @@ constexpr size_t kReadBytes = size_t{1} << 20;
 
 bool is_continuation(char c) { return (static_cast<uint8_t>(c) & 0xC0) == 0x80; }
 
-// How many bytes a character that begins with `first` has, and the range its second byte must be
-// in (which is what excludes overlong forms, surrogates and what lies beyond U+10FFFF).
+// The length of a character that starts with `first`, and the valid range of its second byte (which
+// excludes overlong forms, surrogates and codes beyond U+10FFFF).
 struct LeadByte {
   size_t length;
   uint8_t low;
@@ -112,7 +112,7 @@ size_t encode_cut(std::string_view text, bool last) {
     return line_end + 1;
   }
   if (text.size() <= kMaxEncodeStretch) {
-    // A stretch of exactly the limit still waits: whether a character continues is not known yet.
+    // A stretch of exactly the limit still waits: the next byte may continue its last character.
     return last ? text.size() : 0;
   }
   for (size_t back = 0; back < 4; ++back) {
@@ -120,7 +120,7 @@ size_t encode_cut(std::string_view text, bool last) {
       return kMaxEncodeStretch - back;
     }
   }
-  return kMaxEncodeStretch;  // no UTF-8 here, so any place will do
+  return kMaxEncodeStretch;  // not UTF-8, so any position will do
 }
 
 void read_stretches(TextReader& reader, const std::function<void(std::string_view)>& use) {
@@ -158,7 +158,7 @@ std::shared_ptr<const Tokenizer> make_tokenizer(const std::string& spec) {
 
 StreamDecoder::StreamDecoder(std::shared_ptr<const Tokenizer> tokenizer)
     : tokenizer_(std::move(tokenizer)) {
-  require(tokenizer_ != nullptr, "decoder: no tokenizer is given");
+  require(tokenizer_ != nullptr, "decoder: expected a tokenizer, got none");
 }
 
 std::string StreamDecoder::push(int32_t token) {

@@ -1,13 +1,13 @@
-// Text to token ids and back, without loss: decode(encode(x)) == x for every sequence of bytes,
-// be it UTF-8 or not.
+// Text to token ids and back, losslessly: decode(encode(x)) == x for every byte sequence, valid
+// UTF-8 or not.
 //
-// Two kinds: bytes (an id is a byte), and SentencePiece models with byte fallback. A model's own
-// normalization, dummy prefix and whitespace folding are switched off when it is loaded, since
-// they would lose text; what SentencePiece cannot carry through (stray bytes that are not UTF-8,
-// NUL, and U+2581, its own sign for a space) goes through the model's byte pieces.
+// Two kinds: bytes (an id is a byte) and SentencePiece models with byte fallback. A model's own
+// normalization, dummy prefix and whitespace folding are disabled on loading, since they would lose
+// text. What SentencePiece cannot represent (invalid UTF-8, NUL, and U+2581, its own space marker)
+// is encoded with the model's byte pieces.
 //
-// Text is encoded in stretches (encode_cut below), so that a long text can be fed piece by piece
-// and gives the same ids as in one go.
+// Text is encoded in stretches (see encode_cut), so that a long text fed piece by piece gives the
+// same ids as in one go.
 #pragma once
 
 #include <cstddef>
@@ -27,9 +27,9 @@ constexpr int32_t kByteEnd = 258;
 constexpr int32_t kByteUnknown = 259;
 constexpr int64_t kByteVocabulary = 260;
 
-// Ids that stand for no text. encode() never makes them.
+// Ids that stand for no text. encode() never produces them.
 struct SpecialTokens {
-  int32_t padding = -1;  // always a valid id: a model without one lends its unknown token
+  int32_t padding = -1;  // always a valid id: the unknown token if the model has no padding
   int32_t begin = -1;    // -1: the model has none
   int32_t end = -1;      // -1: the model has none
   int32_t unknown = -1;
@@ -44,48 +44,49 @@ class Tokenizer {
   Tokenizer& operator=(const Tokenizer&) = delete;
 
   virtual int64_t vocabulary() const = 0;     // ids are 0 .. vocabulary() - 1
-  virtual int64_t largest_token() const = 0;  // the largest id encode() can give
+  virtual int64_t largest_token() const = 0;  // the largest id encode() can return
   virtual SpecialTokens special_tokens() const = 0;
 
   virtual std::vector<int32_t> encode(std::string_view text) const = 0;  // any bytes
 
-  // The bytes of the tokens, one after the other. Special tokens, and ids outside the vocabulary (a
-  // model's table may be padded beyond it), give nothing. Piecewise: decode(a ++ b) == decode(a) +
-  // decode(b), so a result may end within a UTF-8 character; see StreamDecoder.
+  // The concatenated bytes of the tokens. Special tokens, and ids outside the vocabulary (a model's
+  // embedding may be padded beyond it), produce nothing. Piecewise: decode(a ++ b) == decode(a) +
+  // decode(b), so a result may end inside a UTF-8 character; see StreamDecoder.
   virtual std::string decode(const std::vector<int32_t>& tokens) const = 0;
 
   virtual std::string name() const = 0;         // as given to make_tokenizer()
-  virtual std::string fingerprint() const = 0;  // equal exactly if ids mean the same; 16 hex digits
+  virtual std::string fingerprint() const = 0;  // equal iff ids mean the same; 16 hex digits
 };
 
 // "bytes", or the path of a SentencePiece model. Error{io} if the file cannot be read,
-// Error{bad_input} if it is no SentencePiece model or has no byte pieces.
+// Error{bad_input} if it is not a SentencePiece model or has no byte pieces.
 std::shared_ptr<const Tokenizer> make_tokenizer(const std::string& spec);
 
-// The longest stretch encoded in one go, in bytes. (SentencePiece takes some 300 bytes for each.)
+// The longest stretch encoded in one go, in bytes. (SentencePiece uses about 300 bytes of memory
+// for each.)
 constexpr size_t kMaxEncodeStretch = size_t{1} << 18;
 
-// The length of the first stretch of `text` that is encoded by itself: to the end of the first
-// line; of a longer line, kMaxEncodeStretch bytes, or up to 3 fewer so as not to cut a UTF-8
-// character. 0 if `text` holds no whole stretch and is not the `last` of its document. Hence
-// encode(a + b) == encode(a) ++ encode(b) whenever a is made of stretches.
+// The length of the first stretch of `text` that is encoded on its own: up to the end of the first
+// line; in a longer line, kMaxEncodeStretch bytes, or up to 3 fewer to avoid splitting a UTF-8
+// character. 0 if `text` holds no complete stretch and is not the `last` of its document. Hence
+// encode(a + b) == encode(a) ++ encode(b) whenever a consists of stretches.
 size_t encode_cut(std::string_view text, bool last);
 
-// What to print as tokens arrive: whole UTF-8 characters only, the beginning of one held back
-// until its rest comes. Bytes that are no UTF-8 pass as they are. Nothing is lost: all results
-// together, with that of finish(), equal decode() of all tokens.
+// Text to print as tokens arrive: complete UTF-8 characters only; an incomplete one is held back
+// until the rest arrives. Invalid bytes pass through unchanged. Nothing is lost: all results
+// together, including that of finish(), equal decode() of all tokens.
 class StreamDecoder {
  public:
   explicit StreamDecoder(std::shared_ptr<const Tokenizer> tokenizer);
   std::string push(int32_t token);
-  std::string finish();  // what is still held back; then ready for another stream
+  std::string finish();  // what is still held back; resets the decoder for another stream
 
  private:
   std::shared_ptr<const Tokenizer> tokenizer_;
   std::string held_;  // at most 3 bytes
 };
 
-// ---- learning a SentencePiece model from text
+// ---- training a SentencePiece model
 
 constexpr int64_t kMinTrainedVocabulary = 256;
 constexpr int64_t kMaxTrainedVocabulary = 65536;
@@ -94,40 +95,40 @@ struct TokenizerTraining {
   std::vector<std::string> sources;  // each as for list_text()
   std::string output;                // the .model file
 
-  // Ids in all: 4 special tokens, the 256 bytes, the characters covered, and what is learned. Less
-  // than 262 leaves no room to learn and is raised to that, with a warning; of a text too short or
-  // uniform to fill it, the model comes out smaller, with a warning.
+  // Total ids: 4 special tokens, the 256 bytes, the characters covered, and the learned pieces.
+  // Less than 262 leaves no room for learned pieces and is raised to that, with a warning. If the
+  // text is too short or uniform to fill the vocabulary, the model is smaller, with a warning.
   int64_t vocabulary = 4096;  // kMinTrainedVocabulary .. kMaxTrainedVocabulary
 
   std::string type = "bpe";  // or "unigram"
 
-  // The share of the text's characters that become pieces of their own; the rarest rest is spelled
-  // in bytes. Lowered where the characters would take more than half the room.
+  // The fraction of the text's characters that get pieces of their own; the rarest are spelled in
+  // bytes. Lowered if the characters would take more than half of the room left.
   double coverage = 0.9995;  // (0, 1]
 
-  // At most so many sentences, and so many bytes of them, are learned from; of a longer text a
-  // sample that depends on nothing but the text.
+  // Train on up to this many sentences and this many bytes of them; a longer text is sampled,
+  // depending only on the text.
   int64_t max_sentences = 1'000'000;
   int64_t max_bytes = int64_t{64} << 20;
 };
 
-// Learns a model with byte fallback and writes it in one step. The same text and options give the
-// same file, byte for byte. A sentence is a line; one longer than 4 KiB is cut at its last space
-// before that, or else between characters. Lines are also parted at tabs, NUL, U+2581 and bytes
-// that are not UTF-8, which SentencePiece cannot learn from (all of them are spelled in bytes).
-// Error{bad_input} for options out of range or text with nothing to learn from; Error{io}.
+// Trains a model with byte fallback and writes it atomically. The same text and options give the
+// same file, byte for byte. A sentence is a line; one longer than 4 KiB is cut at the last space
+// before that, or otherwise between characters. Lines are also split at tabs, NUL, U+2581 and
+// invalid UTF-8, which SentencePiece cannot train on (all of them are spelled in bytes).
+// Error{bad_input} for options out of range or text with nothing to train on; Error{io}.
 void train_tokenizer(const TokenizerTraining& options);
 
-// A tokenizer that is still to be learned: "bpe:4096" or "unigram:8000".
+// A tokenizer yet to be trained: "bpe:4096" or "unigram:8000".
 struct TokenizerRequest {
   std::string type;
   int64_t vocabulary = 0;
 };
-// Nothing if `spec` is of another form. Error{bad_input} for a size out of range.
+// Nullopt if `spec` is not of this form. Error{bad_input} for a size out of range.
 std::optional<TokenizerRequest> parse_tokenizer_request(const std::string& spec);
 
-// The model file for `spec`: `spec` itself, or one learned from `sources` and kept in
-// `cache_folder` for the next time (by the names, sizes and times of the files).
+// The model file for `spec`: `spec` itself, or one trained on `sources` and kept in `cache_folder`
+// for reuse (keyed by the names, sizes and times of the files).
 std::string tokenizer_file(const std::string& spec, const std::vector<std::string>& sources,
                            const std::string& cache_folder);
 

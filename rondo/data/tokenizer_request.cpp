@@ -1,4 +1,4 @@
-// Tokenizers that are learned when first asked for.
+// Tokenizers trained on first use.
 #include <fmt/format.h>
 
 #include <charconv>
@@ -55,7 +55,7 @@ std::string tokenizer_file(const std::string& spec, const std::vector<std::strin
   training.output =
       fmt::format("{}/tokenizer-{}.model", cache_folder, hex_fingerprint(hash.value()));
   if (exists(training.output)) return training.output;
-  log_info("learning a tokenizer of {} pieces from the training data", request->vocabulary);
+  log_info("training a tokenizer with {} pieces on the training data", request->vocabulary);
   training.sources = sources;
   training.vocabulary = request->vocabulary;
   training.type = request->type;

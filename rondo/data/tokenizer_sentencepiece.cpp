@@ -22,15 +22,15 @@
 namespace rondo {
 namespace {
 
-constexpr int64_t kMaxModelBytes = int64_t{64} << 20;  // models of 256k pieces have 5 MB
+constexpr int64_t kMaxModelBytes = int64_t{64} << 20;  // models with 256k pieces have 5 MB
 
-// Changes when the same model would give other ids: part of the fingerprint.
+// Changes when the same model would produce other ids: part of the fingerprint.
 constexpr uint64_t kEncodingVersion = 1;
 
 // A serialized ModelProto { normalizer_spec { name: "identity", precompiled_charsmap: "",
 // add_dummy_prefix: false, remove_extra_whitespaces: false, escape_whitespaces: true } }. In
 // protobuf's wire format a message that follows another is merged into it and its values win, so
-// these bytes behind any model switch off whatever it would do to the text.
+// appending these bytes to any model disables its normalization.
 constexpr std::string_view kIdentityNormalizer(
     "\x1A\x12"  // field 3, 18 bytes
     "\x0A\x08"
@@ -41,13 +41,13 @@ constexpr std::string_view kIdentityNormalizer(
     "\x28\x01",  // field 5
     20);
 
-// Words that are remembered once encoded: some 10 MB of them, and none that is unlikely to return.
+// Limits of the word cache: about 10 MB, and no words that are unlikely to recur.
 constexpr size_t kMaxKnownWords = size_t{1} << 16;
 constexpr size_t kMaxKnownBytes = 32;
 
 [[noreturn]] void fail_model(const std::string& path, const std::string& what) {
   throw Error(ExitCode::bad_input, fmt::format("{}: {}", path, what),
-              "give 'bytes', or a model made by 'rondo tokenizer train'");
+              "use 'bytes' or a model trained with 'rondo tokenizer train'");
 }
 
 class SentencePieceTokenizer : public Tokenizer {
@@ -76,7 +76,7 @@ class SentencePieceTokenizer : public Tokenizer {
     std::vector<int32_t> tokens;
     tokens.reserve(text.size() / 4 + 8);
     const std::unique_lock<std::mutex> lock(known_mutex_, std::try_to_lock);
-    KnownWords own;  // for whoever finds the shared one in use
+    KnownWords own;  // used if another thread holds the shared one
     KnownWords& known = lock ? known_ : own;
     while (!text.empty()) {
       const size_t length = encode_cut(text, true);
@@ -99,7 +99,7 @@ class SentencePieceTokenizer : public Tokenizer {
  private:
   using KnownWords = std::unordered_map<std::string, std::vector<int32_t>>;
 
-  // What each piece stands for, and where the byte pieces and special tokens are.
+  // Collects the text of each piece, the byte pieces and the special tokens.
   void read_pieces() {
     byte_pieces_.fill(-1);
     const int count = pieces_->count();
@@ -117,7 +117,7 @@ class SentencePieceTokenizer : public Tokenizer {
     }
     if (std::find(byte_pieces_.begin(), byte_pieces_.end(), -1) != byte_pieces_.end()) {
       fail_model(path_,
-                 "the SentencePiece model has no byte pieces, so it cannot write every text");
+                 "the SentencePiece model has no byte pieces, so it cannot represent every text");
     }
     special_tokens_ = {pieces_->padding(), pieces_->begin(), pieces_->end(), pieces_->unknown()};
     if (special_tokens_.padding < 0) {
@@ -129,12 +129,12 @@ class SentencePieceTokenizer : public Tokenizer {
     const auto digit = [&](char c) {
       const size_t value = std::string_view("0123456789ABCDEF").find(c);
       if (value == std::string_view::npos) {
-        fail_model(path_, fmt::format("'{}' is no byte piece", printable(piece)));
+        fail_model(path_, fmt::format("'{}' is not a byte piece", printable(piece)));
       }
       return static_cast<int>(value);
     };
     if (piece.size() != 6) {
-      fail_model(path_, fmt::format("'{}' is no byte piece", printable(piece)));
+      fail_model(path_, fmt::format("'{}' is not a byte piece", printable(piece)));
     }
     return digit(piece[3]) * 16 + digit(piece[4]);
   }
@@ -153,10 +153,10 @@ class SentencePieceTokenizer : public Tokenizer {
     return text;
   }
 
-  // Runs that SentencePiece carries through go to it; what lies between, to the byte pieces.
+  // Runs that SentencePiece can represent go to it, everything else to the byte pieces.
   void encode_stretch(std::string_view text, KnownWords& known,
                       std::vector<int32_t>& tokens) const {
-    size_t run = 0;  // where the current run began
+    size_t run = 0;  // where the current run starts
     size_t at = 0;
     while (at < text.size()) {
       const Utf8Head head = utf8_head(text.substr(at));
@@ -174,15 +174,15 @@ class SentencePieceTokenizer : public Tokenizer {
     encode_run(text.substr(run), known, tokens);
   }
 
-  // The first word of a text: up to where a space follows something else.
+  // The length of the first word: up to where a space follows a non-space.
   static size_t word_length(std::string_view text) {
     const size_t begin = text.find_first_not_of(' ');
     return begin == std::string_view::npos ? text.size()
                                            : std::min(text.find(' ', begin), text.size());
   }
 
-  // Word by word where no piece reaches from one into the next, since then the words do not depend
-  // on each other and most of them have been seen before; that is several times faster.
+  // Encodes word by word if no piece spans two words: words are then independent of each other and
+  // most have been seen before, which is several times faster.
   void encode_run(std::string_view text, KnownWords& known, std::vector<int32_t>& tokens) const {
     while (!text.empty()) {
       const size_t length = splits_at_spaces_ ? word_length(text) : text.size();
@@ -219,8 +219,8 @@ class SentencePieceTokenizer : public Tokenizer {
     return tokens;
   }
 
-  // A model without a piece for the space spells SentencePiece's sign for it in bytes. (The sign
-  // itself, in a text, never gets there, and UTF-8 has these three bytes nowhere else.)
+  // A model without a piece for the space spells SentencePiece's space marker in bytes. (A marker
+  // in the text itself never gets here, and UTF-8 has these three bytes nowhere else.)
   bool is_spelled_space(const std::vector<int>& ids, size_t at) const {
     if (ids.size() - at < kPieceSpace.size()) {
       return false;
@@ -236,20 +236,20 @@ class SentencePieceTokenizer : public Tokenizer {
   std::string path_;
   std::string fingerprint_;
   std::unique_ptr<PieceModel> pieces_;
-  std::vector<std::string> texts_;  // of each piece; "" for special tokens
+  std::vector<std::string> texts_;  // per piece; "" for special tokens
   std::array<int32_t, 256> byte_pieces_{};
-  bool splits_at_spaces_ = true;  // no piece has a space after something else
+  bool splits_at_spaces_ = true;  // no piece has a space after a non-space
   SpecialTokens special_tokens_;
   mutable std::mutex known_mutex_;
-  mutable KnownWords known_;  // a memory of what encode_word() gave; changes no result
+  mutable KnownWords known_;  // results of encode_word(); does not affect the output
 };
 
 }  // namespace
 
 std::shared_ptr<const Tokenizer> load_sentencepiece(const std::string& path) {
   if (!exists(path) && path.find(".safetensors#") == std::string::npos) {
-    throw Error(ExitCode::io, fmt::format("{}: there is no such tokenizer", printable(path)),
-                "give 'bytes' or the path of a SentencePiece model");
+    throw Error(ExitCode::io, fmt::format("{}: the tokenizer does not exist", printable(path)),
+                "use 'bytes' or the path of a SentencePiece model");
   }
   return std::make_shared<SentencePieceTokenizer>(path);
 }

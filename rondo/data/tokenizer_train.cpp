@@ -1,6 +1,6 @@
-// Learning a SentencePiece model: sample sentences, choose the alphabet, run SentencePiece's
-// trainer. The choices that its trainer would make by itself (which lines to drop as too long,
-// which to draw at random, which characters to give up) are made here, where they are defined.
+// Training a SentencePiece model: samples sentences, chooses the alphabet, runs SentencePiece's
+// trainer. Choices its trainer would make on its own (which lines to drop as too long, which to
+// sample, which characters to leave out) are made here, where they are well defined.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -22,17 +22,17 @@ namespace {
 
 constexpr size_t kMaxSentenceBytes = 4096;  // near SentencePiece's own limit
 constexpr int64_t kFixedPieces = 4 + 256;   // special tokens and bytes
-constexpr int64_t kMinLearnedPieces = 2;    // its trainer needs a character and one place more
+constexpr int64_t kMinLearnedPieces = 2;    // its trainer needs a character and one more
 constexpr uint32_t kCodeCount = 0x110000;
 constexpr uint64_t kSampleSeed = 1;
 
-// SentencePiece's unigram trainer forgets pieces that it expects less than half a time, and ends
-// the process when none is left, which happens on a few words of text. Read 32 times over, no
-// text is so short: a text of n characters has at most 2n seed pieces of at most 16 characters.
+// SentencePiece's unigram trainer drops pieces with an expected count below one half, and aborts
+// the process when none is left, which happens on a few words of text. Repeated 32 times, no text
+// is that short: a text of n characters has at most 2n seed pieces of at most 16 characters.
 constexpr size_t kShortTextBytes = size_t{1} << 12;
 constexpr int64_t kShortTextPasses = 32;
 
-// Where to end a sentence that is too long: behind its last space, or else between characters.
+// Where to end a sentence that is too long: after its last space, otherwise between characters.
 size_t sentence_cut(std::string_view line) {
   if (line.size() <= kMaxSentenceBytes) {
     return line.size();
@@ -48,8 +48,8 @@ size_t sentence_cut(std::string_view line) {
   return cut;
 }
 
-// The sentences with the smallest draws, as many as fit: a uniform sample, kept in one pass, that
-// depends on the text alone.
+// The sentences with the smallest draws, as many as fit: a uniform one-pass sample that depends
+// only on the text.
 class SentenceSample {
  public:
   SentenceSample(int64_t max_sentences, int64_t max_bytes)
@@ -74,7 +74,7 @@ class SentenceSample {
 
   int64_t seen() const { return static_cast<int64_t>(seen_); }
 
-  // In the order of the text. Once.
+  // In text order. Call once.
   std::vector<std::string> take() {
     std::sort(heap_.begin(), heap_.end(),
               [](const Entry& a, const Entry& b) { return a.index < b.index; });
@@ -99,8 +99,8 @@ class SentenceSample {
   int64_t max_bytes_;
   uint64_t seen_ = 0;
   int64_t bytes_ = 0;
-  uint64_t limit_ = UINT64_MAX;  // the smallest draw that had to go
-  std::vector<Entry> heap_;      // the largest draw in front
+  uint64_t limit_ = UINT64_MAX;  // the smallest draw evicted
+  std::vector<Entry> heap_;      // max-heap by draw
 };
 
 void add_stretch(std::string_view stretch, SentenceSample& sample) {
@@ -148,14 +148,14 @@ std::vector<std::string> sample_sentences(const TokenizerTraining& options) {
   }
   const int64_t seen = sample.seen();
   std::vector<std::string> sentences = sample.take();
-  log_info("tokenizer: learning from {} of {} of {}",
+  log_info("tokenizer: training on {} of {} of {}",
            with_commas(static_cast<int64_t>(sentences.size())), counted(seen, "sentence"),
            counted(static_cast<int64_t>(files.size()), "file"));
   return sentences;
 }
 
-// Calls use(code, bytes) for every character SentencePiece can learn, and gap() for whatever else
-// stands in between.
+// Calls use(code, bytes) for every character SentencePiece can learn, and gap() for everything
+// else.
 template <class Use, class Gap>
 void for_each_character(std::string_view text, Use use, Gap gap) {
   while (!text.empty()) {
@@ -172,8 +172,8 @@ void for_each_character(std::string_view text, Use use, Gap gap) {
   }
 }
 
-// Which characters become pieces: the most frequent ones, until `coverage` of the text or `room`
-// is reached. Ties go to the smaller code.
+// Chooses the characters that become pieces: the most frequent ones, until `coverage` of the text
+// or `room` is reached. Ties go to the smaller code.
 std::vector<bool> choose_alphabet(const std::vector<std::string>& sentences, double coverage,
                                   int64_t room) {
   std::vector<int64_t> counts(kCodeCount);
@@ -208,13 +208,13 @@ std::vector<bool> choose_alphabet(const std::vector<std::string>& sentences, dou
     ++taken;
   }
   const double share = total > 0 ? static_cast<double>(covered) / static_cast<double>(total) : 0.0;
-  log_info("tokenizer: {} of {} characters have their own piece; they make {:.4f} % of the text",
+  log_info("tokenizer: {} of {} characters have their own piece, covering {:.4f} % of the text",
            taken, codes.size(), 100 * share);
   return alphabet;
 }
 
-// Sentences cut into runs of the alphabet, all of them `passes` times, as the trainer asks for
-// them. Each is forgotten in the last pass.
+// Sentences cut into runs of the alphabet, all of them `passes` times, on demand. Each is freed in
+// the last pass.
 class RunIterator : public SentenceStream {
  public:
   RunIterator(std::vector<std::string> sentences, const std::vector<bool>& alphabet, int64_t passes)
@@ -229,7 +229,7 @@ class RunIterator : public SentenceStream {
   const std::string& value() const override { return runs_[next_run_]; }
 
  private:
-  // Moves on to a sentence that has runs, when those of the current one are used up.
+  // Moves on to the next sentence with runs when those of the current one are used up.
   void find() {
     while (next_run_ >= runs_.size() && passes_ > 0) {
       if (next_sentence_ == sentences_.size()) {
@@ -290,7 +290,7 @@ std::unordered_map<std::string, std::string> trainer_flags(const TokenizerTraini
       {"vocab_size", std::to_string(vocabulary)},
       {"hard_vocab_limit", "false"},
       {"byte_fallback", "true"},
-      {"character_coverage", "1.0"},  // choose_alphabet() did it
+      {"character_coverage", "1.0"},  // choose_alphabet() handles it
       {"normalization_rule_name", "identity"},
       {"remove_extra_whitespaces", "false"},
       {"add_dummy_prefix", "false"},
@@ -300,7 +300,7 @@ std::unordered_map<std::string, std::string> trainer_flags(const TokenizerTraini
       {"bos_id", "1"},
       {"eos_id", "2"},
       {"unk_id", "3"},
-      {"num_threads", "4"},  // fixed: sums of floats depend on it
+      {"num_threads", "4"},  // fixed: floating-point sums depend on it
       {"minloglevel", "3"},
   };
 }
@@ -316,12 +316,11 @@ void check_options(const TokenizerTraining& options) {
                        printable(options.type)));
   }
   if (!(options.coverage > 0 && options.coverage <= 1)) {
-    refuse(fmt::format("tokenizer: expected a coverage above 0 and up to 1, got {}",
-                       options.coverage));
+    refuse(fmt::format("tokenizer: expected a coverage in (0, 1], got {}", options.coverage));
   }
   if (options.max_sentences < 1 || options.max_bytes < static_cast<int64_t>(kMaxSentenceBytes)) {
     refuse(
-        fmt::format("tokenizer: expected at least 1 sentence and {} bytes to learn from, got {} "
+        fmt::format("tokenizer: expected at least 1 sentence and {} bytes to train on, got {} "
                     "and {}",
                     kMaxSentenceBytes, options.max_sentences, options.max_bytes));
   }
@@ -331,12 +330,13 @@ void check_options(const TokenizerTraining& options) {
 
 void train_tokenizer(const TokenizerTraining& options) {
   check_options(options);
-  AtomicFile output(options.output);  // before the work, so that a bad path costs nothing
+  AtomicFile output(options.output);  // opened first, so that a bad path fails early
   int64_t vocabulary = options.vocabulary;
   if (vocabulary < kFixedPieces + kMinLearnedPieces) {
     vocabulary = kFixedPieces + kMinLearnedPieces;
     log_warn(
-        "tokenizer: a vocabulary of {} has no room beside 4 special tokens and 256 bytes; raised "
+        "tokenizer: a vocabulary of {} leaves no room beyond 4 special tokens and 256 bytes; "
+        "raised "
         "to {}",
         options.vocabulary, vocabulary);
   }
@@ -346,22 +346,22 @@ void train_tokenizer(const TokenizerTraining& options) {
   const int64_t passes = passes_over(sentences, options.type);
   RunIterator runs(std::move(sentences), alphabet, passes);
   if (runs.done()) {
-    throw Error(ExitCode::bad_input,
-                fmt::format("{}: there is no text to learn a tokenizer from",
-                            printable(join(options.sources, ", "))),
-                "give files, folders or .list files with UTF-8 text in them");
+    throw Error(
+        ExitCode::bad_input,
+        fmt::format("{}: no text to train a tokenizer on", printable(join(options.sources, ", "))),
+        "use files, folders or .list files with UTF-8 text in them");
   }
   std::string model;
   std::string error;
   if (!piece_library().train(trainer_flags(options, vocabulary), runs, model, error)) {
     throw Error(ExitCode::bad_input,
-                fmt::format("SentencePiece cannot learn from this text: {}", printable(error, 400)),
+                fmt::format("SentencePiece cannot train on this text: {}", printable(error, 400)),
                 "try more text or a smaller vocabulary");
   }
   const auto check = piece_library().load(model, error);
   RONDO_ASSERT(check != nullptr);
   if (check->count() < vocabulary) {
-    log_warn("tokenizer: the text gives only {} of {} pieces", check->count(), vocabulary);
+    log_warn("tokenizer: the text yields only {} of {} pieces", check->count(), vocabulary);
   }
   output.write(model);
   output.commit();

@@ -1,4 +1,4 @@
-// Refusals as JSON.
+// API errors as JSON.
 #include "rondo/http/api_error.h"
 
 #include <fmt/format.h>
@@ -8,7 +8,7 @@
 namespace rondo::http {
 namespace {
 
-// What OpenAI calls each kind of refusal.
+// OpenAI's name for each kind of error.
 const char* error_type(int status) {
   switch (status) {
     case 401:

@@ -1,5 +1,5 @@
-// A refusal that a client gets as a status and {"error": {"message", "type", "param", "code"}}, the
-// form that OpenAI's clients turn into typed exceptions.
+// An error sent to the client as a status and {"error": {"message", "type", "param", "code"}}, the
+// format that OpenAI's clients turn into typed exceptions.
 #pragma once
 
 #include <exception>
@@ -12,13 +12,13 @@ namespace rondo::http {
 
 class ApiError : public std::exception {
  public:
-  // `param`: the field of the request that is wrong; may be empty.
+  // `param`: the invalid field of the request; may be empty.
   ApiError(int status, std::string message, std::string param = {});
 
   int status() const { return status_; }
   const std::string& param() const { return param_; }
   const char* what() const noexcept override { return message_.c_str(); }
-  // Sends the client away for so many seconds.
+  // A copy that asks the client to retry after this many seconds.
   ApiError retry_after(int seconds) const;
 
   std::string json() const;
@@ -33,7 +33,7 @@ class ApiError : public std::exception {
 
 const char* status_text(int status);
 
-// `text` as a JSON string with its quotes; what is no UTF-8 becomes U+FFFD.
+// `text` as a JSON string with quotes; invalid UTF-8 becomes U+FFFD.
 std::string json_string(std::string_view text);
 
 }  // namespace rondo::http

@@ -29,7 +29,7 @@ std::string text_logprobs_json(const std::vector<TokenLogprob>& tokens, int64_t&
     names += comma + json_string(t.text);
     values += t.known ? fmt::format("{}{:.6f}", comma, t.logprob) : fmt::format("{}null", comma);
     std::string top;
-    std::vector<std::string> seen;  // different tokens may show as the same text
+    std::vector<std::string> seen;  // different tokens may have the same text
     for (const auto& [text, logprob] : t.top) {
       if (std::find(seen.begin(), seen.end(), text) != seen.end()) continue;
       seen.push_back(text);

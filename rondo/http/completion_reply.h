@@ -1,5 +1,5 @@
-// How completions are told: OpenAI's JSON for texts and chats, whole or as a stream of events.
-// Knows no model.
+// Completions in OpenAI's JSON format for texts and chats, whole or as a stream of events.
+// Model-independent.
 #pragma once
 
 #include <memory>
@@ -11,33 +11,33 @@
 
 namespace rondo::http {
 
-// How likely a token was, and what else might have come.
+// The log-probability of a token, and the alternatives.
 struct TokenLogprob {
-  std::string text;   // whole characters; U+FFFD for parts
-  bool known = true;  // the first token of a document follows nothing
+  std::string text;   // complete characters; U+FFFD for partial ones
+  bool known = true;  // false for the first token of a document, which has no context
   double logprob = 0;
-  std::vector<std::pair<std::string, double>> top;  // likeliest first
+  std::vector<std::pair<std::string, double>> top;  // most likely first
 };
 
 struct Usage {
-  int64_t prompt_tokens = 0;  // what came from a state included
-  int64_t cached_tokens = 0;  // of those, read before
+  int64_t prompt_tokens = 0;  // including those from a state
+  int64_t cached_tokens = 0;  // of those, already processed
   int64_t completion_tokens = 0;
 };
 
-// Tells one request's texts. One thread at a time.
+// Formats the texts of one request. Use from one thread at a time.
 class CompletionReply {
  public:
   CompletionReply(std::shared_ptr<Exchange> exchange, const CompletionRequest& request,
                   std::string model, std::string id, int64_t created, uint64_t seed);
 
-  // More of text `choice`: sent at once if streamed.
+  // Appends to text `choice`; sent immediately if streaming.
   void text(size_t choice, const std::string& text, const std::vector<TokenLogprob>& logprobs);
   // "stop" or "length".
   void finish(size_t choice, const std::string& reason);
-  // What the recurrent state was worth to tokens from `first` on: differences of log-probability.
+  // Contribution of the recurrent state to tokens from `first` on: differences of log-probability.
   void state_gain(size_t choice, int64_t first, const std::vector<double>& gains);
-  // After all texts.
+  // Call after all texts are finished.
   void end(const Usage& usage);
   void fail(const ApiError& error);
 
@@ -49,7 +49,7 @@ class CompletionReply {
     std::vector<TokenLogprob> logprobs;
     std::vector<double> gains;
     std::string reason;
-    int64_t offset = 0;  // characters told so far
+    int64_t offset = 0;  // characters sent so far
   };
   void begin();
   void send_chunk(size_t choice, const std::string& text, const std::string& logprobs,

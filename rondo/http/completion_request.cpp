@@ -1,4 +1,4 @@
-// Checking what clients ask for.
+// Validating completion requests.
 #include "rondo/http/completion_request.h"
 
 #include <fmt/format.h>
@@ -31,7 +31,7 @@ std::vector<int32_t> read_ids(const json& list, int64_t most) {
   for (const json& id : list) {
     const bool fits = id.is_number_unsigned() && id.get<uint64_t>() <= INT32_MAX;
     if (!fits) {
-      throw ApiError(400, "prompt: expected token ids, whole numbers of 0 or more", "prompt");
+      throw ApiError(400, "prompt: expected non-negative integer token ids", "prompt");
     }
     ids.push_back(id.get<int32_t>());
   }
@@ -62,7 +62,7 @@ std::vector<CompletionRequest::Prompt> read_prompts(const JsonReader& in,
   return all;
 }
 
-// What both kinds of completion share.
+// Fields common to both kinds of completion.
 CompletionRequest read_common(const JsonReader& in, const CompletionLimits& limits) {
   CompletionRequest r;
   r.model = in.text("model", "");
@@ -95,6 +95,7 @@ CompletionRequest read_common(const JsonReader& in, const CompletionLimits& limi
   for (const char* name : {"presence_penalty", "frequency_penalty"}) in.refuse(name, 0);
   for (const char* name : {"logit_bias", "tools", "functions", "suffix"}) in.refuse(name, "");
   in.refuse("best_of", 1);
+  in.refuse("loops", 0);
   in.refuse("response_format", {{"type", "text"}});
   return r;
 }
@@ -103,12 +104,12 @@ void check_choices(const CompletionRequest& r, const CompletionLimits& limits) {
   const auto sequences = static_cast<int64_t>(r.prompts.size()) * r.n;
   if (sequences > limits.max_sequences) {
     throw ApiError(422,
-                   fmt::format("n: expected at most {} texts at once, got {} prompts times {}",
+                   fmt::format("n: expected at most {} sequences, got {} prompts times {}",
                                limits.max_sequences, r.prompts.size(), r.n),
                    "n");
   }
   if (!r.save_state.empty() && sequences > 1) {
-    throw ApiError(422, "save_state: needs one prompt and n = 1", "save_state");
+    throw ApiError(422, "save_state: requires one prompt and n = 1", "save_state");
   }
 }
 
@@ -121,7 +122,7 @@ std::string message_text(const JsonReader& message) {
   for (const json& part : *content) {
     const JsonReader in(part, message.path("content"));
     if (in.text("type", "text") != "text") {
-      throw ApiError(400, message.path("content") + ": only parts of type text are supported",
+      throw ApiError(400, message.path("content") + ": only parts of type 'text' are supported",
                      message.path("content"));
     }
     text += in.text("text", "");
@@ -129,7 +130,7 @@ std::string message_text(const JsonReader& message) {
   return text;
 }
 
-// The template: "Role: text", with an empty line between messages, and the assistant's turn opened.
+// The template: "Role: text", a blank line between messages, and the assistant's turn opened.
 std::string chat_prompt(const JsonReader& in) {
   const json* messages = in.find("messages");
   if (messages == nullptr || !messages->is_array() || messages->empty()) {
@@ -158,10 +159,10 @@ void check_state_name(const std::string& name, const std::string& param) {
                         "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
                         "0123456789_-") == std::string::npos;
   if (fits) return;
-  throw ApiError(
-      422,
-      "a state's name has 1 to 64 letters, digits, '_' or '-', got '" + printable(name, 80) + "'",
-      param);
+  throw ApiError(422,
+                 "expected a state name of 1 to 64 letters, digits, '_' or '-', got '" +
+                     printable(name, 80) + "'",
+                 param);
 }
 
 CompletionRequest read_completion(const json& body, const CompletionLimits& limits) {

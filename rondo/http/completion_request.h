@@ -1,5 +1,4 @@
-// What a client asks of a language model: the bodies of /v1/completions and /v1/chat/completions,
-// checked. Knows no model.
+// Parses and validates the bodies of /v1/completions and /v1/chat/completions. Model-independent.
 #pragma once
 
 #include <cstdint>
@@ -22,10 +21,10 @@ struct CompletionLimits {
 constexpr int64_t kMaxLogprobs = 20;
 
 struct CompletionRequest {
-  using Prompt = std::variant<std::string, std::vector<int32_t>>;  // text, or ids
+  using Prompt = std::variant<std::string, std::vector<int32_t>>;  // text or token ids
 
   bool chat = false;
-  std::string model;  // "" = the only one
+  std::string model;  // "" = the only model
   std::vector<Prompt> prompts;
   int64_t max_tokens = 256;
   double temperature = 1;
@@ -40,17 +39,18 @@ struct CompletionRequest {
   bool stream = false;
   bool include_usage = false;
   bool echo = false;
-  int64_t logprobs = -1;  // so many alternatives; -1: none asked for
-  std::string state;      // continue from
+  int64_t logprobs = -1;  // number of alternatives; -1: not requested
+  std::string state;      // to continue from
   std::string save_state;
-  bool state_gain = false;  // what the recurrent state was worth to each token
+  bool state_gain = false;  // return the contribution of the recurrent state to each token
 };
 
-// ApiError{400} for a wrong type or what we cannot do, ApiError{422} for a number out of range.
+// ApiError{400} for a wrong type or an unsupported feature, ApiError{422} for a number out of
+// range.
 CompletionRequest read_completion(const nlohmann::json& body, const CompletionLimits& limits);
 CompletionRequest read_chat(const nlohmann::json& body, const CompletionLimits& limits);
 
-// ApiError{422} unless it is [A-Za-z0-9_-]{1,64}.
+// ApiError{422} unless `name` matches [A-Za-z0-9_-]{1,64}.
 void check_state_name(const std::string& name, const std::string& param);
 
 }  // namespace rondo::http

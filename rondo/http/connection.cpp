@@ -58,7 +58,7 @@ void Connection::next_request(double seconds) {
                                             [this](std::string_view data) { take_body(data); });
   parser_->header_limit(static_cast<uint32_t>(limits_.header_bytes));
   if (input_.size() == 0) {
-    input_.shrink_to_fit();  // a connection that waits holds next to nothing
+    input_.shrink_to_fit();  // an idle connection uses almost no memory
     output_ = writing_ = {};
   }
   set_deadline(seconds);
@@ -67,7 +67,7 @@ void Connection::next_request(double seconds) {
 
 void Connection::read() {
   if (reading_ || paused_ || input_ended_ || phase_ == Phase::closed) return;
-  // While a request is computed, what a client sends ahead is held, a little of it.
+  // While a request is processed, only a little of what the client sends ahead is buffered.
   if (phase_ == Phase::handling && input_.size() >= kReadBytes) return;
   reading_ = true;
   arriving_.resize(kReadBytes);
@@ -92,8 +92,8 @@ void Connection::on_read(error_code ec, size_t bytes) {
   parse();
 }
 
-// A client that closes while its answer is made does not want it any more. One that only says that
-// it has nothing more to send gets what is ready.
+// A client that closes during processing no longer wants the response. One that only shuts down its
+// sending side gets what is ready.
 void Connection::on_input_end() {
   input_ended_ = true;
   const bool answer_is_ready = phase_ == Phase::handling && last_fetched_;
@@ -115,7 +115,7 @@ void Connection::parse() {
   read();
 }
 
-// One step of the parser; false: more input is needed.
+// One parser step; false: more input is needed.
 bool Connection::parse_some() {
   const bool in_header = phase_ != Phase::body;
   if (!parser_->is_done()) {
@@ -135,7 +135,7 @@ bool Connection::parse_some() {
     }
     if (ec == boost::beast::http::error::need_more) {
       if (!in_header && waiting > limits_.header_bytes) {
-        throw ApiError(400, "a chunk's header or trailer is too long");
+        throw ApiError(400, "a chunk header or trailer is too long");
       }
       return false;
     }
@@ -160,19 +160,20 @@ void Connection::refuse_parse(error_code ec) {
   throw ApiError(400, "the request is not valid HTTP: " + ec.message());
 }
 
-// Requests that two readers might take for different ones are refused.
+// Rejects requests that two parsers might interpret differently.
 void Connection::check_header() {
   const Request& head = parser_->request;
   const std::string& coding = head.field("transfer-encoding");
-  if (parser_->repeated_field) throw ApiError(400, "a header field is given twice");
+  if (parser_->repeated_field) throw ApiError(400, "a header field occurs twice");
   if (!coding.empty() && (!parser_->chunked() || coding.find(',') != std::string::npos)) {
-    throw ApiError(501, "expected no transfer coding but chunked", "Transfer-Encoding");
+    throw ApiError(501, "the only supported transfer coding is chunked", "Transfer-Encoding");
   }
   if (!coding.empty() && (head.fields.count("content-length") != 0 || parser_->version < 11)) {
-    throw ApiError(400, "Transfer-Encoding with Content-Length or HTTP/1.0", "Transfer-Encoding");
+    throw ApiError(400, "Transfer-Encoding cannot be combined with Content-Length or HTTP/1.0",
+                   "Transfer-Encoding");
   }
   if (parser_->version == 11 && head.fields.count("host") == 0) {
-    throw ApiError(400, "HTTP/1.1 needs a Host field", "Host");
+    throw ApiError(400, "HTTP/1.1 requires a Host field", "Host");
   }
 }
 
@@ -187,8 +188,8 @@ void Connection::on_header() {
   plan_ = handler_.begin(parser_->request, exchange_);
   const auto length = parser_->content_length();
   if (length && *length > static_cast<uint64_t>(plan_.limit)) {
-    throw ApiError(413, fmt::format("the body has {} bytes; at most {} are accepted here", *length,
-                                    plan_.limit));
+    throw ApiError(413,
+                   fmt::format("the body has {} bytes; expected at most {}", *length, plan_.limit));
   }
   const bool expects = parser_->request.field("expect") == "100-continue";
   if (expects && !parser_->is_done() && input_.size() == 0) {
@@ -203,10 +204,10 @@ void Connection::take_body(std::string_view data) {
   if (body_bytes_ > plan_.limit) {
     throw ApiError(413, fmt::format("the body exceeds {} bytes", plan_.limit));
   }
-  const bool endless = plan_.sink != nullptr;  // a document of any length: only idleness is bounded
+  const bool endless = plan_.sink != nullptr;  // any document length: only idle time is limited
   if (!endless &&
       Clock::now() - request_began_ > std::chrono::duration<double>(limits_.request_seconds)) {
-    throw ApiError(408, "the request takes too long");
+    throw ApiError(408, "the request took too long");
   }
   if (!endless) {
     body_ += data;

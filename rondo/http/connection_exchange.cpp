@@ -1,4 +1,4 @@
-// Answers, from any thread to the connection's own.
+// Responses, passed from any thread to the connection's own.
 #include <fmt/format.h>
 
 #include <boost/asio/post.hpp>
@@ -31,7 +31,7 @@ void ConnectionExchange::reply(Response response) {
 }
 
 void ConnectionExchange::begin_stream(const std::string& content_type) {
-  if (old_) close_ = true;  // its end is the end of the connection
+  if (old_) close_ = true;  // ends with the connection
   std::string text = head(200, content_type);
   if (!old_) text += "Transfer-Encoding: chunked\r\n";
   handler_.answered(200);
@@ -53,7 +53,7 @@ void ConnectionExchange::push(std::string_view bytes, bool last) {
     pending_ += bytes;
     unsent_ += static_cast<int64_t>(bytes.size());
     last_ = last;
-    if (!fetched_) return;  // who was asked before will find this too
+    if (!fetched_) return;  // the pending fetch will include this
     fetched_ = false;
   }
   if (const auto connection = connection_.lock()) {

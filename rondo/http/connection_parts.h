@@ -1,4 +1,4 @@
-// One client's connection: requests one after the other, each with its limits and its time.
+// One client connection: a sequence of requests, each with limits and timeouts.
 #pragma once
 
 #include <atomic>
@@ -17,7 +17,7 @@ namespace rondo::http {
 
 class Connection;
 
-// The answer to one request. Collects what other threads send; the connection fetches it.
+// The response to one request. Collects output from other threads; the connection fetches it.
 class ConnectionExchange : public Exchange,
                            public std::enable_shared_from_this<ConnectionExchange> {
  public:
@@ -39,13 +39,13 @@ class ConnectionExchange : public Exchange,
   Handler& handler_;
   std::atomic<bool> gone_{false};
   std::atomic<bool> close_{false};  // no further request on this connection
-  std::atomic<bool> old_{false};    // HTTP/1.0: no chunks
+  std::atomic<bool> old_{false};    // HTTP/1.0: no chunked encoding
   std::atomic<bool> head_only_{false};
   std::atomic<int64_t> unsent_{0};
   std::mutex mutex_;
-  std::string pending_;  // given, not yet fetched
-  bool fetched_ = true;  // nobody has been asked to fetch
-  bool last_ = false;    // the answer is complete
+  std::string pending_;  // not yet fetched
+  bool fetched_ = true;  // no fetch is pending
+  bool last_ = false;    // the response is complete
   bool streaming_ = false;
 };
 
@@ -54,16 +54,16 @@ class Connection : public std::enable_shared_from_this<Connection> {
   using Socket = boost::asio::generic::stream_protocol::socket;
   using Clock = std::chrono::steady_clock;
 
-  // `leave` is called once, when the connection is over.
+  // `leave` is called once, when the connection ends.
   Connection(Socket socket, Handler& handler, const Limits& limits, std::function<void()> leave);
   ~Connection();
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
 
   void start();
-  // From any thread: closes at once if no request is at hand, else after its answer.
+  // From any thread: closes immediately if no request is in progress, otherwise after its response.
   void retire();
-  // On the connection's own thread, or when there are no others any more.
+  // On the connection's own thread, or when no other threads are left.
   void close();
 
  private:
@@ -93,7 +93,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void wait_for_deadline();
   void on_deadline();
 
-  std::shared_ptr<Connection> self_;  // until close(): at times nothing else waits with it
+  std::shared_ptr<Connection> self_;  // until close(): at times nothing else keeps it alive
   Socket socket_;
   Handler& handler_;
   const Limits& limits_;
@@ -104,9 +104,9 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
   Phase phase_ = Phase::idle;
   boost::beast::flat_buffer input_;
-  std::vector<char> arriving_;  // where a read that is under way puts its bytes
+  std::vector<char> arriving_;  // buffer of the pending read
   bool reading_ = false;
-  bool paused_ = false;  // a sink has no room
+  bool paused_ = false;  // a sink is full
   bool retired_ = false;
   bool input_ended_ = false;
   int64_t header_bytes_ = 0;

@@ -1,4 +1,4 @@
-// Writing answers, and ending connections.
+// Writing responses and closing connections.
 #include <boost/asio/write.hpp>
 
 #include "rondo/http/connection_parts.h"
@@ -14,7 +14,7 @@ void Connection::fetch(const std::shared_ptr<ConnectionExchange>& exchange) {
     exchange->pending_.clear();
     last_fetched_ = exchange->last_;
   }
-  if (last_fetched_ && phase_ == Phase::body) {  // answered before all of the body was there
+  if (last_fetched_ && phase_ == Phase::body) {  // answered before the whole body arrived
     phase_ = Phase::handling;
     paused_ = false;
     if (plan_.sink != nullptr) std::exchange(plan_.sink, nullptr)->abandon();
@@ -37,7 +37,7 @@ void Connection::write() {
                            });
 }
 
-// A client that takes some bytes now and then is slow, not gone: each write has its own time.
+// A client that accepts some bytes now and then is slow, not gone: each write has its own timeout.
 void Connection::on_written(boost::system::error_code ec, size_t bytes) {
   write_pending_ = false;
   if (phase_ == Phase::closed) return;
@@ -49,7 +49,7 @@ void Connection::on_written(boost::system::error_code ec, size_t bytes) {
     output_.swap(writing_);
   } else if (phase_ == Phase::handling) {
     set_deadline(limits_.request_seconds +
-                 limits_.write_stall_seconds);  // for what is still to be computed
+                 limits_.write_stall_seconds);  // for what is still being computed
   }
   write();
 }
@@ -60,7 +60,8 @@ void Connection::answered() {
   next_request(limits_.keep_alive_seconds);
 }
 
-// Closing while a client still sends would reset the connection before it has read the answer.
+// Closing while the client is still sending would reset the connection before it reads the
+// response.
 void Connection::linger() {
   phase_ = Phase::lingering;
   exchange_ = nullptr;
@@ -92,7 +93,7 @@ void Connection::set_deadline(double seconds) {
       std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
   const bool sooner = Clock::now() + wait < deadline_;
   deadline_ = Clock::now() + wait;
-  if (timer_waits_ && !sooner) return;  // when the timer fires, it looks again
+  if (timer_waits_ && !sooner) return;  // rechecked when the timer fires
   if (timer_waits_) timer_.cancel();
   wait_for_deadline();
 }

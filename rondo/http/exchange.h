@@ -1,5 +1,5 @@
-// One request and its answer, between those who speak HTTP (server.h) and those who compute. Knows
-// neither sockets nor models, so that both sides are tested without the other.
+// One request and its response, between the HTTP side (server.h) and the computing side.
+// Independent of sockets and models, so that both sides can be tested separately.
 #pragma once
 
 #include <functional>
@@ -14,13 +14,13 @@ namespace rondo::http {
 
 struct Request {
   std::string method;
-  std::string target;  // as it was sent
+  std::string target;  // as sent
   std::string path;    // without the query, percent-decoded
   std::map<std::string, std::string> query;
-  std::map<std::string, std::string> fields;  // names in lower case; of equals the last
-  std::string body;                           // empty where a BodySink took it
+  std::map<std::string, std::string> fields;  // lower-case names; the last of duplicates
+  std::string body;                           // empty if a BodySink took it
 
-  // "" if there is none.
+  // "" if it does not exist.
   const std::string& field(const std::string& name) const;
 };
 
@@ -28,11 +28,11 @@ struct Response {
   int status = 200;
   std::string content_type = "application/json";
   std::string body;
-  std::vector<std::pair<std::string, std::string>> fields;  // further header fields
+  std::vector<std::pair<std::string, std::string>> fields;  // additional header fields
 };
 
-// The way back to a client. Thread-safe; calls for a client that has gone do nothing. Either
-// reply() once, or begin_stream(), any number of send(), end().
+// The way back to a client. Thread-safe; calls for a disconnected client do nothing. Either reply()
+// once, or begin_stream(), any number of send(), end().
 class Exchange {
  public:
   virtual ~Exchange() = default;
@@ -40,17 +40,17 @@ class Exchange {
   virtual void begin_stream(const std::string& content_type) = 0;
   virtual void send(std::string_view data) = 0;
   virtual void end() = 0;
-  // The client has closed the connection, or stopped reading for too long.
+  // The client has closed the connection or stopped reading for too long.
   virtual bool gone() const = 0;
-  // Bytes given to send() that the system has not taken yet.
+  // Bytes passed to send() that the system has not accepted yet.
   virtual int64_t unsent() const = 0;
 };
 
-// Takes a body as it arrives, instead of Request::body.
+// Receives a body as it arrives, instead of Request::body.
 class BodySink {
  public:
   virtual ~BodySink() = default;
-  // False: there is no room for more until `resume` has been called, from any thread.
+  // False: no room for more until `resume` is called, from any thread.
   virtual bool write(std::string_view data, const std::function<void()>& resume) = 0;
   virtual void finish() = 0;
   // The body will not be completed.
@@ -62,16 +62,16 @@ struct BodyPlan {
   std::shared_ptr<BodySink> sink;  // null: collected in Request::body
 };
 
-// What a server does with requests. Both are called by threads that must not be held up, and may
-// throw ApiError.
+// Handles requests. Both begin() and handle() are called by threads that must not be blocked, and
+// may throw ApiError.
 class Handler {
  public:
   virtual ~Handler() = default;
-  // When the header is there: how much of a body is taken, and by whom.
+  // After the header: how large a body is accepted, and where it goes.
   virtual BodyPlan begin(const Request& head, const std::shared_ptr<Exchange>& exchange) = 0;
-  // When the body is complete.
+  // After the complete body.
   virtual void handle(Request request, std::shared_ptr<Exchange> exchange) = 0;
-  // After each answer.
+  // After each response.
   virtual void answered(int status) = 0;
 };
 

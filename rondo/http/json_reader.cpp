@@ -16,7 +16,8 @@ json parse_json(std::string_view text) {
     const bool opens =
         event == json::parse_event_t::object_start || event == json::parse_event_t::array_start;
     if (opens && depth >= kMaxJsonDepth) {
-      throw ApiError(400, fmt::format("the JSON is nested more than {} deep", kMaxJsonDepth));
+      throw ApiError(400,
+                     fmt::format("the JSON is nested more than {} levels deep", kMaxJsonDepth));
     }
     return true;
   };
@@ -118,7 +119,7 @@ std::vector<std::string> JsonReader::texts(const char* name, size_t most) const 
 void JsonReader::refuse(const char* name, const json& harmless) const {
   const json* value = find(name);
   if (value == nullptr || *value == harmless || (value->is_structured() && value->empty())) return;
-  throw ApiError(400, fmt::format("{}: not supported by this server; leave it out", path(name)),
+  throw ApiError(400, fmt::format("{}: not supported by this server; omit it", path(name)),
                  path(name));
 }
 

@@ -1,5 +1,5 @@
-// JSON from strangers: bounded depth, and fields read by name with their type and range, each
-// refusal naming the field, what was expected and what came.
+// Untrusted JSON: bounded depth, and fields read by name with type and range checks. Errors name
+// the field, what was expected and what was found.
 #pragma once
 
 #include <cstdint>
@@ -13,10 +13,10 @@ namespace rondo::http {
 
 constexpr int kMaxJsonDepth = 32;
 
-// ApiError{400} for what is no JSON, or nested more deeply.
+// ApiError{400} for invalid JSON or deeper nesting.
 nlohmann::json parse_json(std::string_view text);
 
-// The fields of one object. What is absent or null has its default.
+// The fields of one object. Absent or null fields have their default.
 class JsonReader {
  public:
   // ApiError{400} unless it is an object. `object` must outlive the reader.
@@ -31,10 +31,10 @@ class JsonReader {
   int64_t integer(const char* name, int64_t otherwise, int64_t low, int64_t high) const;
   double number(const char* name, double otherwise, double low, double high) const;
   uint64_t seed(const char* name, uint64_t otherwise) const;
-  // One text, or a list of at most `most`.
+  // One string, or a list of at most `most`.
   std::vector<std::string> texts(const char* name, size_t most) const;
-  // ApiError{400} if the field is there with another value than `harmless`: what we cannot do must
-  // not be passed over in silence.
+  // ApiError{400} if the field exists with a value other than `harmless`: unsupported features must
+  // not be ignored silently.
   void refuse(const char* name, const nlohmann::json& harmless) const;
 
   [[noreturn]] void wrong_type(const char* name, const std::string& expected,

@@ -1,4 +1,4 @@
-// What a server accepts from strangers, and how long it waits for them.
+// Limits on what a server accepts from clients, and timeouts.
 #pragma once
 
 #include <cstdint>
@@ -9,16 +9,16 @@ struct Limits {
   int64_t header_bytes = 16 << 10;  // request line and header fields → 431
   int64_t header_fields = 100;
   double header_seconds = 5;  // from the first byte of a request to the end of its header → 408
-  double body_idle_seconds = 10;    // without a byte of a body → 408
-  double write_stall_seconds = 20;  // without a client taking a byte: closed
+  double body_idle_seconds = 10;    // without a byte of the body → 408
+  double write_stall_seconds = 20;  // without the client accepting a byte: closed
   double keep_alive_seconds = 30;   // between two requests: closed
-  double request_seconds = 600;     // body and answer
-  int64_t connections = 1024;       // at once
+  double request_seconds = 600;     // body and response
+  int64_t connections = 1024;       // concurrent
   int64_t connections_per_address = 64;
 };
 
-// A client that is refused while it sends is listened to for so many bytes more, so that it reads
-// the answer before the connection is reset.
+// After rejecting a request that is still being sent, read this much more, so that the client sees
+// the response before the connection is reset.
 constexpr int64_t kLingerBytes = 64 << 10;
 constexpr double kLingerSeconds = 1;
 

@@ -1,4 +1,4 @@
-// The files of the page at GET /, compiled in: rondo/http/page/*.
+// The files of the web page at GET /, compiled in: rondo/http/page/*.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@ struct PageFile {
   std::string_view text;
 };
 
-// Null if there is none.
+// Null if it does not exist.
 const PageFile* find_page_file(const std::string& path);
 
 }  // namespace rondo::http

@@ -1,4 +1,4 @@
-// Beast's parser, collecting what we look at.
+// Beast's parser, collecting the fields we need.
 #include <algorithm>
 
 #include "rondo/http/request_parser_parts.h"
@@ -7,7 +7,7 @@ namespace rondo::http {
 
 RequestParser::RequestParser(int64_t most_fields, TakeBody take_body)
     : most_fields_(most_fields), take_body_(std::move(take_body)) {
-  body_limit(UINT64_MAX);  // counted by the connection, which knows the route
+  body_limit(UINT64_MAX);  // enforced by the connection, which knows the route
 }
 
 void RequestParser::on_request_impl(boost::beast::http::verb, Text method, Text target,

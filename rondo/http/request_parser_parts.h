@@ -1,5 +1,5 @@
-// The header of a request, and where its body goes: Boost.Beast's parser of HTTP/1.1, fed by hand,
-// so that every byte is counted as it arrives.
+// Parses the request header and passes the body on: Boost.Beast's HTTP/1.1 parser, fed manually so
+// that every byte is counted as it arrives.
 #pragma once
 
 #include <boost/beast/http/basic_parser.hpp>
@@ -19,7 +19,7 @@ class RequestParser : public boost::beast::http::basic_parser</*isRequest=*/true
 
   Request request;
   int version = 11;
-  // Fields that must not be there twice, since readers disagree about which of them counts.
+  // A field occurs twice that must not, since parsers disagree about which one counts.
   bool repeated_field = false;
 
  private:

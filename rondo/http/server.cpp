@@ -29,7 +29,7 @@ using boost::system::error_code;
 
 constexpr int kThreads = 2;
 constexpr int kSendBufferBytes = 128 << 10;
-constexpr auto kAcceptPause = std::chrono::milliseconds(100);  // when descriptors have run out
+constexpr auto kAcceptPause = std::chrono::milliseconds(100);  // when out of file descriptors
 
 }  // namespace
 
@@ -44,7 +44,7 @@ struct Server::Parts {
   std::map<std::string, int64_t> by_address;
   std::map<const Connection*, std::weak_ptr<Connection>> connections;
 
-  // Connections end with it, and tell the tables above.
+  // Destroyed before the tables above, which ending connections update.
   asio::io_context context{kThreads};
   asio::executor_work_guard<asio::io_context::executor_type> work{context.get_executor()};
   asio::strand<asio::io_context::executor_type> accepting{asio::make_strand(context)};
@@ -102,7 +102,7 @@ void Server::Parts::open() {
     if (!listen.unix_path.empty()) {
       struct stat there = {};
       if (lstat(listen.unix_path.c_str(), &there) == 0 && S_ISSOCK(there.st_mode)) {
-        unlink(listen.unix_path.c_str());  // left by a server that was killed
+        unlink(listen.unix_path.c_str());  // left behind by a killed server
       }
       const Unix::endpoint endpoint(listen.unix_path);
       acceptor.open(endpoint.protocol());
@@ -154,7 +154,7 @@ void Server::Parts::accepted(error_code ec, Connection::Socket socket) {
     });
     return;
   }
-  // A client that does not read is noticed when this is full, not after megabytes.
+  // A small buffer, so that a client that does not read is noticed before megabytes are sent.
   error_code no_matter;
   socket.set_option(asio::socket_base::send_buffer_size(kSendBufferBytes), no_matter);
   std::string from = "unix";
@@ -172,7 +172,7 @@ void Server::Parts::accepted(error_code ec, Connection::Socket socket) {
 }
 
 void Server::Parts::admit(Connection::Socket socket, const std::string& from) {
-  std::shared_ptr<Connection> connection;  // ends after the lock, which its end needs
+  std::shared_ptr<Connection> connection;  // must outlive the lock, which its destructor takes
   const std::lock_guard<std::mutex> lock(mutex);
   const bool full = static_cast<int64_t>(connections.size()) >= limits.connections;
   const bool too_many = from != "unix" && by_address[from] >= limits.connections_per_address;

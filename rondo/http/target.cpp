@@ -1,4 +1,4 @@
-// Targets and forms.
+// Request targets and forms.
 #include "rondo/http/target.h"
 
 #include "rondo/http/api_error.h"
@@ -80,7 +80,7 @@ std::string percent_decoded(std::string_view text, bool plus_is_space) {
 void parse_target(Request& request) {
   const std::string_view target = request.target;
   if (target.empty() || target.front() != '/') {
-    throw ApiError(400, "the target must be a path that begins with '/'");
+    throw ApiError(400, "the target must be a path that starts with '/'");
   }
   const size_t question = target.find('?');
   request.path = percent_decoded(target.substr(0, question), false);
@@ -91,7 +91,7 @@ std::map<std::string, std::string_view> parse_multipart(const std::string& conte
                                                         std::string_view body) {
   const std::string boundary = parameter(content_type, "boundary");
   if (boundary.empty() || boundary.size() > 70) {
-    throw ApiError(400, "multipart/form-data needs a boundary of 1 to 70 characters");
+    throw ApiError(400, "multipart/form-data requires a boundary of 1 to 70 characters");
   }
   const std::string mark = "--" + boundary;
   const std::string next_mark = "\r\n" + mark;

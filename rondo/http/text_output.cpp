@@ -1,4 +1,4 @@
-// UTF-8 as it arrives, and stop strings.
+// Incremental UTF-8 and stop strings.
 #include "rondo/http/text_output.h"
 
 #include <algorithm>
@@ -10,7 +10,7 @@ namespace {
 
 constexpr const char* kReplacement = "\xEF\xBF\xBD";
 
-// How much of `bytes` (not empty) is one character or a malformed beginning of one.
+// How much of `bytes` (not empty) is one character or a malformed start of one.
 struct Character {
   size_t bytes = 0;  // 0: too few bytes to tell
   bool valid = false;
@@ -22,7 +22,7 @@ Character first_character(std::string_view bytes) {
   if (lead < 0x80) return {1, true};
   const size_t length = lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : 2;
   if (lead < 0xC2 || lead > 0xF4) return {1, false};
-  // The second byte's range excludes overlong forms, surrogates and what lies beyond U+10FFFF.
+  // The second byte's range excludes overlong forms, surrogates and codes beyond U+10FFFF.
   const uint8_t low = lead == 0xE0 ? 0xA0 : lead == 0xF0 ? 0x90 : 0x80;
   const uint8_t high = lead == 0xED ? 0x9F : lead == 0xF4 ? 0x8F : 0xBF;
   for (size_t i = 1; i < length; ++i) {
@@ -67,7 +67,7 @@ std::string TextOutput::release(std::string text) {
     stopped_ = true;
     return std::exchange(held_, {}).substr(0, cut);
   }
-  // The longest end of the text that is the beginning of a stop string is held back.
+  // Hold back the longest suffix that is a prefix of a stop string.
   size_t keep = 0;
   for (const std::string& stop : stop_) {
     for (size_t n = std::min(stop.size() - 1, held_.size()); n > keep; --n) {

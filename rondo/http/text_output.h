@@ -1,6 +1,6 @@
-// From the bytes of tokens to the text that a client gets: whole UTF-8 characters only, what can
-// never become one as U+FFFD, and an end where a stop string begins. The pieces together do not
-// depend on how the bytes were cut.
+// From token bytes to the text sent to a client: complete UTF-8 characters only, invalid bytes as
+// U+FFFD, ending before a stop string. The concatenated output does not depend on how the bytes
+// were split.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace rondo::http {
 
-// Holds the beginning of a character back until it is whole.
+// Holds back the beginning of a character until it is complete.
 class Utf8Stream {
  public:
   std::string push(std::string_view bytes);
@@ -24,7 +24,7 @@ class TextOutput {
  public:
   explicit TextOutput(std::vector<std::string> stop) : stop_(std::move(stop)) {}
 
-  // What may be sent after these bytes. A text that may yet turn out to be a stop string is held.
+  // The text that can be sent after these bytes. Text that may become a stop string is held back.
   std::string push(std::string_view bytes);
   std::string finish();
   // A stop string was found: the text ends before it.

@@ -16,11 +16,11 @@ namespace rondo {
 namespace {
 
 constexpr size_t kTarBlock = 512;
-constexpr size_t kMaxTarNameBytes = 65536;  // of the GNU and pax records that hold long names
+constexpr size_t kMaxTarNameBytes = 65536;  // of the GNU and pax records for long names
 
 [[noreturn]] void refuse_archive(const std::string& source, const std::string& what) {
   throw Error(ExitCode::bad_input, fmt::format("{}: {}", printable(source, PATH_MAX), what),
-              "get the file again");
+              "download the file again");
 }
 
 // Up to the first NUL.
@@ -28,7 +28,7 @@ std::string_view tar_text(std::string_view field) {
   return field.substr(0, std::min(field.find('\0'), field.size()));
 }
 
-// The payload of a decimal number; nullopt if it is none or does not fit.
+// A decimal number; nullopt if it is not one or does not fit.
 std::optional<size_t> decimal_size(std::string_view digits) {
   if (digits.empty() || digits.size() > 18) {
     return std::nullopt;
@@ -43,7 +43,7 @@ std::optional<size_t> decimal_size(std::string_view digits) {
   return value;
 }
 
-// One pass over an archive, carrying what long-name records say of the file after them.
+// One pass over an archive, applying long-name records to the file that follows.
 class TarWalker {
  public:
   TarWalker(std::string_view archive, const std::string& source)
@@ -53,10 +53,10 @@ class TarWalker {
     while (at_ < archive_.size()) {
       const std::string_view header = archive_.substr(at_, kTarBlock);
       if (header.size() < kTarBlock) {
-        refuse("ends too soon, within a header");
+        refuse("is truncated within a header");
       }
       if (header.find_first_not_of('\0') == std::string_view::npos) {
-        break;  // the end is marked by a block of zeros
+        break;  // a block of zeros marks the end
       }
       at_ += kTarBlock;
       member(header);
@@ -70,13 +70,13 @@ class TarWalker {
                                         with_commas(static_cast<int64_t>(at_))));
   }
 
-  // Octal digits between spaces and NULs; or, marked by the top bit, GNU's binary number.
+  // Octal digits padded with spaces and NULs; or, marked by the top bit, GNU's binary format.
   size_t number(std::string_view field) const {
     if ((static_cast<uint8_t>(field[0]) & 0x80U) != 0) {
       size_t value = static_cast<uint8_t>(field[0]) & 0x3FU;
       for (const char c : field.substr(1)) {
         if (value > (SIZE_MAX >> 8U)) {
-          refuse("is damaged: a size beyond all bounds");
+          refuse("is damaged: a size is out of range");
         }
         value = value << 8U | static_cast<uint8_t>(c);
       }
@@ -87,7 +87,7 @@ class TarWalker {
       if (c >= '0' && c <= '7') {
         value = value << 3U | static_cast<size_t>(c - '0');
       } else if (c != ' ' && c != '\0') {
-        refuse("is damaged: a number that is not octal");
+        refuse("is damaged: a number is not octal");
       }
     }
     return value;
@@ -103,7 +103,7 @@ class TarWalker {
       }
     }
     if (sum != number(header.substr(kSumAt, kSumBytes))) {
-      refuse("is damaged, or the file is no tar archive: a header's checksum is wrong");
+      refuse("is damaged, or the file is not a tar archive: a header checksum is wrong");
     }
   }
 
@@ -116,7 +116,7 @@ class TarWalker {
       size = *long_size_;
     }
     if (size > archive_.size() - at_) {
-      refuse("ends too soon, within a file");
+      refuse("is truncated within a file");
     }
     const std::string_view body = archive_.substr(at_, size);
     if (describes_next) {
@@ -134,22 +134,22 @@ class TarWalker {
 
   void describe_next(char type, std::string_view body) {
     if (type == 'K' || type == 'g') {
-      return;  // the name of a link; settings for all files, which hold nothing of ours
+      return;  // a link name, or global settings, which are not needed
     }
     if (body.size() > kMaxTarNameBytes) {
-      refuse("is damaged: a name record beyond all bounds");
+      refuse("is damaged: a name record is too long");
     }
     if (type == 'L') {
       long_name_ = std::string(tar_text(body));
       return;
     }
-    // pax: records "LENGTH KEY=VALUE\n", where the length counts all of the record.
+    // pax: records "LENGTH KEY=VALUE\n", where the length counts the whole record.
     while (!body.empty()) {
       const size_t space = body.find(' ');
       const std::optional<size_t> length =
           space == std::string_view::npos ? std::nullopt : decimal_size(body.substr(0, space));
       if (!length || *length <= space + 1 || *length > body.size()) {
-        refuse("is damaged: a pax record that does not add up");
+        refuse("is damaged: a pax record has the wrong length");
       }
       const std::string_view record = body.substr(space + 1, *length - space - 2);
       body.remove_prefix(*length);
@@ -159,7 +159,7 @@ class TarWalker {
       } else if (record.substr(0, equals) == "size" && equals != std::string_view::npos) {
         long_size_ = decimal_size(record.substr(equals + 1));
         if (!long_size_) {
-          refuse("is damaged: a pax size that is no number");
+          refuse("is damaged: a pax size is not a number");
         }
       }
     }
@@ -167,13 +167,14 @@ class TarWalker {
 
   void add_file(std::string_view header, size_t size) {
     if (entries_.size() >= kMaxSources) {
-      refuse("holds more files than we index");
+      refuse("contains too many files");
     }
     TarEntry entry;
     if (long_name_) {
       entry.name = *long_name_;
     } else {
-      // ustar keeps the beginning of a long name apart; GNU's older magic has other things there.
+      // ustar stores the beginning of a long name separately; GNU's older magic has other data
+      // there.
       const bool ustar = header.substr(257, 6) == std::string_view("ustar\0", 6);
       const std::string_view prefix = ustar ? tar_text(header.substr(345, 155)) : "";
       entry.name = std::string(prefix) + (prefix.empty() ? "" : "/") +
@@ -184,7 +185,7 @@ class TarWalker {
     }
     entry.begin = at_;
     entry.size = size;
-    if (!entry.name.empty() && entry.name.back() != '/') {  // v7 marks folders by a slash
+    if (!entry.name.empty() && entry.name.back() != '/') {  // v7 marks folders with a slash
       entries_.push_back(std::move(entry));
     }
   }
@@ -217,7 +218,7 @@ IdxArray parse_idx(std::string_view bytes, const std::string& source) {
   constexpr size_t kMaxAxes = 4;
   const auto byte = [&](size_t at) { return static_cast<uint8_t>(bytes[at]); };
   if (bytes.size() < 4 || byte(0) != 0 || byte(1) != 0) {
-    refuse_archive(source, "expected an IDX file, which begins with two zero bytes");
+    refuse_archive(source, "expected an IDX file, which starts with two zero bytes");
   }
   const size_t axes = byte(3);
   if (byte(2) != kUnsignedBytes || axes < 1 || axes > kMaxAxes) {
@@ -228,7 +229,7 @@ IdxArray parse_idx(std::string_view bytes, const std::string& source) {
   IdxArray array;
   array.begin = 4 + 4 * axes;
   if (bytes.size() < array.begin) {
-    refuse_archive(source, "the IDX file ends too soon, within its header");
+    refuse_archive(source, "the IDX file is truncated within its header");
   }
   const size_t values = bytes.size() - array.begin;
   size_t expected = 1;
@@ -236,12 +237,12 @@ IdxArray parse_idx(std::string_view bytes, const std::string& source) {
     const size_t at = 4 + 4 * axis;
     const size_t extent = static_cast<size_t>(byte(at)) << 24U | byte(at + 1) << 16U |
                           byte(at + 2) << 8U | byte(at + 3);
-    // At most `values` before, and an extent below 2^32: no overflow.
+    // At most `values` so far, and an extent below 2^32: no overflow.
     expected = expected > values ? expected : expected * extent;
     array.shape.push_back(static_cast<int64_t>(extent));
   }
   if (expected == 0 || expected != values) {
-    refuse_archive(source, fmt::format("the IDX header says {} values, the file has {}",
+    refuse_archive(source, fmt::format("the IDX header implies {} values, the file has {}",
                                        expected > values ? "more" : std::to_string(expected),
                                        with_commas(static_cast<int64_t>(values))));
   }

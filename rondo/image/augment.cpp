@@ -1,4 +1,4 @@
-// The order of DeiT's transforms, and those that are neither geometry nor color.
+// DeiT's sequence of transforms, and those that are neither geometry nor color.
 #include "rondo/image/augment.h"
 
 #include <algorithm>
@@ -11,8 +11,8 @@
 namespace rondo {
 namespace {
 
-constexpr int64_t kPadding = 4;        // of crop = "pad"
-constexpr int64_t kLongestShape = 16;  // of what is resized whole; of longer images only the middle
+constexpr int64_t kPadding = 4;        // for crop = "pad"
+constexpr int64_t kLongestShape = 16;  // aspect ratio limit; beyond, only the center is resized
 constexpr int kCropTries = 10;
 constexpr double kMinAspect = 3.0 / 4.0;
 constexpr double kMaxAspect = 4.0 / 3.0;
@@ -24,7 +24,7 @@ double uniform_between(double low, double high, CounterRandom& random) {
   return low + (high - low) * random.uniform();
 }
 
-// 0 .. last, both included.
+// Uniform in 0 .. last, inclusive.
 int64_t draw_upto(int64_t last, CounterRandom& random) {
   return static_cast<int64_t>(random.below(static_cast<uint64_t>(last) + 1));
 }
@@ -35,7 +35,7 @@ Filter filter_named(const std::string& interpolation) {
   return interpolation == "bilinear" ? Filter::bilinear : Filter::bicubic;
 }
 
-// The rectangle on an image decoded at another size.
+// The rectangle in an image decoded at another size.
 Rectangle rescaled(const Rectangle& at, const ImageSize& from, const Image& to) {
   const double x = static_cast<double>(to.width) / static_cast<double>(from.width);
   const double y = static_cast<double>(to.height) / static_cast<double>(from.height);
@@ -50,7 +50,7 @@ Rectangle rescaled(const Rectangle& at, const ImageSize& from, const Image& to) 
   return {left, top, width, height};
 }
 
-// The shorter side at which the crop is still as large as what is made of it.
+// The shorter side at which the crop is still at least as large as the output.
 int64_t enough_for(const Rectangle& part, const ImageSize& size, int64_t side) {
   const double scale =
       static_cast<double>(side) / static_cast<double>(std::min(part.width, part.height));
@@ -117,7 +117,7 @@ void random_erase(float* pixels, int64_t side, double probability, CounterRandom
 }
 
 Image fit_middle(const Image& image, int64_t side, double ratio, Filter filter) {
-  // A hair is added because 0.9 and the like are no binary fractions: 63 / 0.9 is 70.
+  // The epsilon is needed because 0.9 etc. are not binary fractions: 63 / 0.9 is 70.
   const auto target = static_cast<int64_t>(std::floor(static_cast<double>(side) / ratio + 1e-9));
   const int64_t shorter = std::min(image.width, image.height);
   const int64_t longer = std::max(image.width, image.height);
@@ -144,7 +144,7 @@ Augmenter::Augmenter(const AugmentConfig& config, int64_t side)
     : config_(config), side_(side), normalized_(size_t{3} * 256) {
   require(side >= 1, "images: expected a side of at least 1 pixel, got {}", side);
   require(config.mean.size() == 3 && config.std.size() == 3,
-          "augment: expected 3 means and 3 deviations, got {} and {}", config.mean.size(),
+          "augment: expected 3 means and 3 standard deviations, got {} and {}", config.mean.size(),
           config.std.size());
   rand_.magnitude = config.magnitude;
   rand_.magnitude_std = config.magnitude_std;

@@ -1,7 +1,7 @@
-// From an image as it was stored to what a network sees: crop, augmentation, normalization.
+// From a stored image to network input: crop, augmentation, normalization.
 //
 // Training follows DeiT (timm): crop, flip, automatic augmentation, color jitter, normalization,
-// erasing. Evaluation resizes the shorter side and takes the middle.
+// erasing. Evaluation resizes the shorter side and takes the center crop.
 #pragma once
 
 #include <cstdint>
@@ -25,25 +25,25 @@ struct Rectangle {
 };
 
 // torchvision's RandomResizedCrop: an area in [scale_min, 1] of the image's, an aspect ratio in
-// [3/4, 4/3], uniform in its logarithm; after ten draws that do not fit, the middle.
+// [3/4, 4/3], log-uniform; the center crop after ten draws that do not fit.
 Rectangle random_resized_crop(const ImageSize& size, double scale_min, CounterRandom& random);
 
-// timm's RandomErasing in its pixel mode, on one normalized image [3, side, side]: with this
-// probability a rectangle of 1/50 to 1/3 of the area becomes normal noise.
+// timm's RandomErasing in pixel mode, on one normalized image [3, side, side]: with this
+// probability a rectangle of 1/50 to 1/3 of the area becomes Gaussian noise.
 void random_erase(float* pixels, int64_t side, double probability, CounterRandom& random);
 
-// Shorter side to floor(side / ratio), then the middle side x side, as torchvision's Resize and
-// CenterCrop. An image of that size already comes back as it is.
+// Resizes the shorter side to floor(side / ratio), then takes the center side x side, as
+// torchvision's Resize and CenterCrop. An image of that size is returned unchanged.
 Image fit_middle(const Image& image, int64_t side, double ratio, Filter filter);
 
-// Immutable; safe from any number of threads.
+// Immutable; thread-safe.
 class Augmenter {
  public:
   // `config` must have passed check_augment().
   Augmenter(const AugmentConfig& config, int64_t side);
 
-  // Loads the image, at a size that suffices for the crop drawn, and augments it. The same draws
-  // of `random` give the same image.
+  // Loads the image, at a size sufficient for the crop drawn, and augments it. The same draws of
+  // `random` give the same image.
   using Load = std::function<Image(const EnoughSide&)>;
   Image train_image(const Load& load, CounterRandom& random) const;
   void train(const Load& load, CounterRandom& random, float* out) const;  // out: [3, side, side]
@@ -51,7 +51,7 @@ class Augmenter {
   Image evaluate_image(const Image& image) const;
   void evaluate(const Image& image, float* out) const;
 
-  // (value / 255 - mean) / std, channel by channel; and back, rounded and cut to bytes.
+  // (value / 255 - mean) / std per channel; and its inverse, rounded and clamped to bytes.
   void normalize(const Image& image, float* out) const;
   Image picture(const float* pixels) const;
 

@@ -1,4 +1,4 @@
-// Tables of 256 entries, and Pillow's blend of an image with a degenerate version of itself.
+// Lookup tables of 256 entries, and Pillow's blend of an image with a degenerate version of itself.
 #include "rondo/image/augment_color.h"
 
 #include <algorithm>
@@ -88,13 +88,13 @@ int luma(const uint8_t* rgb) {
   return (rgb[0] * 19595 + rgb[1] * 38470 + rgb[2] * 7471 + 0x8000) >> 16;  // ITU-R 601-2
 }
 
-// `from` + factor (`to` - `from`), cut to a byte, in the single precision of Pillow's blend.
+// `from` + factor (`to` - `from`), clamped to a byte, in the single precision of Pillow's blend.
 uint8_t blended(int from, int to, float factor) {
   const float value = static_cast<float>(from) + factor * static_cast<float>(to - from);
   return static_cast<uint8_t>(std::clamp(value, 0.0F, 255.0F));
 }
 
-// A 3 x 3 mean in which the middle counts five times; the border is as it was.
+// A 3 x 3 mean with center weight five; the border is unchanged.
 Image smoothed(const Image& image) {
   Image out = image;
   if (image.width < 3 || image.height < 3) {
@@ -109,7 +109,7 @@ Image smoothed(const Image& image) {
     for (int64_t x = 3; x < end; ++x) {
       const int sum = above[x - 3] + above[x] + above[x + 3] + here[x - 3] + 5 * here[x] +
                       here[x + 3] + below[x - 3] + below[x] + below[x + 3];
-      // Rounded: an odd divisor never leaves exactly a half, so whole numbers do.
+      // Rounded: an odd divisor never leaves exactly one half, so integers suffice.
       to[x] = static_cast<uint8_t>((2 * sum + 13) / 26);
     }
   }

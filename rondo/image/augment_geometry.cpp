@@ -1,4 +1,4 @@
-// The geometry of augment_geometry.h, in the arithmetic of Pillow's three samplings.
+// The operations of augment_geometry.h, with the arithmetic of Pillow's three sampling filters.
 #include "rondo/image/augment_geometry.h"
 
 #include <algorithm>
@@ -24,7 +24,7 @@ Image filled(int64_t width, int64_t height, const Color& fill) {
   return out;
 }
 
-// Byte offsets within a row of the pixels from `first` on, those outside moved to the edge.
+// Byte offsets within a row of the pixels from `first` on, clamped to the edges.
 template <size_t N>
 std::array<int64_t, N> clamped_columns(int64_t first, int64_t width) {
   std::array<int64_t, N> columns;
@@ -53,8 +53,8 @@ void sample_bilinear(const Image& image, double x, double y, uint8_t* out) {
   }
 }
 
-// The cubic through four neighbors, at `d` after the second. Pillow's a = -1 and its order of
-// operations.
+// Cubic interpolation through four neighbors, at `d` after the second, with Pillow's a = -1 and
+// order of operations.
 template <class Number>
 double cubic_between(Number a, Number b, Number c, Number e, double d) {
   const double p1 = b;
@@ -111,7 +111,7 @@ Image affine_smooth(const Image& image, const AffineMatrix& m, Sampling sampling
   return out;
 }
 
-// Scaling and shifting only: Pillow adds up the step, along both axes.
+// Scaling and shifting only: Pillow accumulates the step along both axes.
 Image scale_nearest(const Image& image, const AffineMatrix& m, const Color& fill) {
   Image out = filled(image.width, image.height, fill);
   std::vector<int64_t> columns(static_cast<size_t>(out.width));
@@ -137,8 +137,8 @@ Image scale_nearest(const Image& image, const AffineMatrix& m, const Color& fill
   return out;
 }
 
-// The general case: 16 bits of fraction. Ours are 64-bit numbers, so nothing can overflow where
-// Pillow would change to floating point.
+// The general case: 16 fraction bits. 64-bit integers cannot overflow where Pillow would switch to
+// floating point.
 Image affine_nearest(const Image& image, const AffineMatrix& m, const Color& fill) {
   const auto fixed = [](double v) { return static_cast<int64_t>(std::floor(v * 65536.0 + 0.5)); };
   Image out = filled(image.width, image.height, fill);
@@ -163,14 +163,14 @@ Image affine_nearest(const Image& image, const AffineMatrix& m, const Color& fil
   return out;
 }
 
-// To 15 decimals, as Python rounds: the decimal nearest, ties to even, back to the nearest double.
+// Rounds to 15 decimals as Python does: nearest decimal, ties to even, back to the nearest double.
 double rounded_15(double value) {
   char text[64];
   (void)std::snprintf(text, sizeof(text), "%.15f", value);
   return std::strtod(text, nullptr);
 }
 
-// Turns by whole quarters; 1 and 3 of square images only.
+// Rotates by quarter turns; 1 and 3 for square images only.
 Image quarter_turns(const Image& image, int turns) {
   Image out(image.width, image.height);
   const int64_t last = image.width - 1;

@@ -1,4 +1,4 @@
-// Moving pixels about: affine maps, rotation, mirror, padding. Equal to Pillow's bit for bit.
+// Geometric operations: affine maps, rotation, mirroring, padding. Match Pillow bit for bit.
 #pragma once
 
 #include <array>
@@ -15,15 +15,15 @@ enum class Sampling { nearest, bilinear, bicubic };
 using AffineMatrix = std::array<double, 6>;
 Image affine(const Image& image, const AffineMatrix& matrix, Sampling sampling, const Color& fill);
 
-// Pillow's image.rotate(degrees, sampling, fillcolor=fill): counter-clockwise about the center, the
-// size kept.
+// Pillow's image.rotate(degrees, sampling, fillcolor=fill): counter-clockwise about the center,
+// keeping the size.
 Image rotate(const Image& image, double degrees, Sampling sampling, const Color& fill);
 
-// Exchanges left and right, in place.
+// Swaps left and right, in place.
 void mirror(Image& image);
 
-// The part of size `width` x `height` that begins at (left, top), which may lie outside the image:
-// there the result is `fill`.
+// The `width` x `height` region at (left, top), which may extend beyond the image: there the result
+// is `fill`.
 Image crop_padded(const Image& image, int64_t left, int64_t top, int64_t width, int64_t height,
                   const Color& fill);
 

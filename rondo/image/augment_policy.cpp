@@ -1,4 +1,4 @@
-// The operation lists of timm and torchvision, and what their magnitudes mean.
+// The operation lists of timm and torchvision, and the meaning of their magnitudes.
 #include "rondo/image/augment_policy.h"
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 namespace rondo {
 namespace {
 
-constexpr double kLevels = 10.0;  // timm's scale of magnitudes
+constexpr double kLevels = 10.0;  // timm's magnitude scale
 constexpr int kSolarizeAddBelow = 128;
 
 constexpr Operation kTrivialList[kTrivialOperations] = {
@@ -22,7 +22,7 @@ constexpr Operation kTrivialList[kTrivialOperations] = {
     Operation::auto_contrast, Operation::equalize,
 };
 
-// torch.linspace(from, to, 31)[bin], which counts from the nearer end, in single precision.
+// torch.linspace(from, to, 31)[bin], which is computed from the nearer end, in single precision.
 double linspace_bin(float from, float to, int64_t bin) {
   const float step = (to - from) / static_cast<float>(kTrivialBins - 1);
   return bin < kTrivialBins / 2 ? from + step * static_cast<float>(bin)
@@ -61,8 +61,8 @@ double rand_argument(Operation operation, double level, bool negative, const Ima
 }
 
 Operation trivial_operation(int64_t index) {
-  require(index >= 0 && index < kTrivialOperations, "augment: there is no operation {} among {}",
-          index, kTrivialOperations);
+  require(index >= 0 && index < kTrivialOperations,
+          "augment: operation {} does not exist, there are {}", index, kTrivialOperations);
   return kTrivialList[index];
 }
 
@@ -71,10 +71,10 @@ double trivial_argument(Operation operation, int64_t bin, bool negative) {
   switch (operation) {
     case Operation::shear_x:
     case Operation::shear_y:
-      return std::tan(std::atan(sign * linspace_bin(0, 0.99F, bin)));  // by way of degrees there
+      return std::tan(std::atan(sign * linspace_bin(0, 0.99F, bin)));  // torchvision: via degrees
     case Operation::translate_x:
     case Operation::translate_y:
-      // Whole pixels; torchvision moves the content right (down) for positive numbers.
+      // Whole pixels; torchvision moves the content right (down) for positive values.
       return -sign * std::trunc(linspace_bin(0, 32, bin));
     case Operation::rotate:
       return sign * linspace_bin(0, 135, bin);

@@ -1,6 +1,5 @@
-// Automatic augmentation: drawing operations at random. RandAugment as timm's
-// "rand-mM-mstdS-inc1" has it (DeiT: m9, 0.5), TrivialAugmentWide as torchvision has it, and
-// torchvision's color jitter.
+// Automatic augmentation with randomly drawn operations: timm's RandAugment "rand-mM-mstdS-inc1"
+// (DeiT: m9, 0.5), and torchvision's TrivialAugmentWide and color jitter.
 #pragma once
 
 #include <cstdint>
@@ -30,15 +29,15 @@ enum class Operation {
   identity,
 };
 
-// timm's increasing list holds the first 15, in this order.
+// timm's increasing list consists of the first 15, in this order.
 constexpr int64_t kRandOperations = 15;
 
-// What timm passes to an operation at `level` (0 to 10) on an image of this size; `negative`
-// chooses the sign where there is one.
+// The argument timm passes to an operation at `level` (0 to 10) on an image of this size;
+// `negative` chooses the sign, if it has one.
 double rand_argument(Operation operation, double level, bool negative, const ImageSize& size);
 
-// torchvision's list for TrivialAugmentWide and its magnitude number `bin` of 31; `negative` as
-// above. 0 where the operation has none.
+// torchvision's list for TrivialAugmentWide and magnitude number `bin` of 31; `negative` as above.
+// 0 if the operation has no magnitude.
 constexpr int64_t kTrivialOperations = 14;
 constexpr int64_t kTrivialBins = 31;
 Operation trivial_operation(int64_t index);
@@ -51,15 +50,15 @@ struct RandAugment {
   double magnitude = 9;
   double magnitude_std = 0.5;
   int64_t operations = 2;
-  Color fill{};  // what moves in from outside
+  Color fill{};  // for pixels from outside the image
   Sampling sampling = Sampling::bicubic;
-  bool random_sampling = false;  // bilinear or bicubic, by chance
+  bool random_sampling = false;  // bilinear or bicubic at random
 };
 void rand_augment(Image& image, const RandAugment& options, CounterRandom& random);
 
 void trivial_augment(Image& image, CounterRandom& random);
 
-// Brightness, contrast and saturation, in random order, each by a factor in [1 - share, 1 + share].
+// Brightness, contrast and saturation, in random order, each scaled by [1 - share, 1 + share].
 void color_jitter(Image& image, double share, CounterRandom& random);
 
 }  // namespace rondo

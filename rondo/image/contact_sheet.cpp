@@ -1,5 +1,5 @@
-// Writing PNG by libpng, under the same rule as reading: setjmp stands where nothing has a
-// destructor.
+// Writes PNG with libpng, under the same rule as reading: setjmp only in functions without
+// destructors.
 #include "rondo/image/contact_sheet.h"
 
 #include <fmt/core.h>
@@ -36,7 +36,7 @@ bool append_bytes(std::string& out, const uint8_t* data, size_t size) noexcept {
   try {
     out.append(reinterpret_cast<const char*>(data), size);
     return true;
-  } catch (const std::bad_alloc&) {  // must not pass through libpng's frames
+  } catch (const std::bad_alloc&) {  // must not propagate through libpng's frames
     return false;
   }
 }
@@ -79,8 +79,8 @@ bool write_png_rows(PngWriting& writing, const uint8_t* pixels, uint32_t width, 
 }  // namespace
 
 std::string encode_png(const Image& image) {
-  require(image.width >= 1 && image.height >= 1, "PNG: expected pixels, got {} x {}", image.width,
-          image.height);
+  require(image.width >= 1 && image.height >= 1, "PNG: expected at least 1 x 1 pixels, got {} x {}",
+          image.width, image.height);
   PngWriting writing;
   writing.png = ::png_create_write_struct(PNG_LIBPNG_VER_STRING, nullptr, &rondo_png_unwritten,
                                           &rondo_png_heard);

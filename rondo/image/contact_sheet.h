@@ -1,4 +1,4 @@
-// Images for people to look at: PNG files, and many images on one sheet.
+// Images for viewing: PNG files, and many images on one sheet.
 #pragma once
 
 #include <string>
@@ -8,14 +8,14 @@
 
 namespace rondo {
 
-// The image as the bytes of a PNG file.
+// The image as a PNG file in memory.
 std::string encode_png(const Image& image);
 
-// Side by side in rows of `columns`, each in a cell as large as the largest, on gray.
+// A grid with `columns` columns on gray; every cell is as large as the largest image.
 Image contact_sheet(const std::vector<Image>& images, int64_t columns);
 
-// That sheet as a PNG file, whole or not at all. Error{bad_input} if the sheet would be larger than
-// what decode_image() reads, Error{io} from writing.
+// Writes that sheet as a PNG file, atomically. Error{bad_input} if the sheet would exceed the
+// limits of decode_image(), Error{io} from writing.
 void write_contact_sheet(const std::vector<Image>& images, int64_t columns,
                          const std::string& path);
 

@@ -1,4 +1,4 @@
-// The parts of decoding that do not depend on the kind of file.
+// The format-independent parts of decoding.
 #include "rondo/image/decode.h"
 
 #include <fmt/core.h>
@@ -31,7 +31,7 @@ bool ends_like(std::string_view name, std::string_view lower_suffix) {
   return true;
 }
 
-// Numbers of a TIFF file, in the byte order it names. Beyond the end everything is 0.
+// Numbers of a TIFF file, in the byte order it specifies. 0 beyond the end.
 class TiffNumbers {
  public:
   TiffNumbers(std::string_view data, bool little) : data_(data), little_(little) {}
@@ -69,10 +69,11 @@ void check_image_size(const ImageSize& size, const std::string& name, const Deco
   }
   const bool long_side = size.width > limits.side || size.height > limits.side;
   if (long_side || size.width * size.height > limits.pixels) {
-    refuse_image(name, fmt::format("the image is {} x {}; expected at most {} a side and {} pixels "
-                                   "in all",
-                                   with_commas(size.width), with_commas(size.height),
-                                   with_commas(limits.side), with_commas(limits.pixels)));
+    refuse_image(name,
+                 fmt::format("the image is {} x {}; expected at most {} per side and {} pixels "
+                             "in total",
+                             with_commas(size.width), with_commas(size.height),
+                             with_commas(limits.side), with_commas(limits.pixels)));
   }
 }
 
@@ -119,8 +120,8 @@ Image upright(Image image, int orientation) {
   Image out(size.width, size.height);
   const int64_t right = image.width - 1;
   const int64_t bottom = image.height - 1;
-  // Where in the stored image the upright pixel (x, y) is: 5 to 8 exchange columns and rows, and
-  // all but 5 count one or both of them backwards.
+  // Maps the upright pixel (x, y) to the stored image: 5 to 8 swap columns and rows, and all but 5
+  // reverse one or both of them.
   for (int64_t y = 0; y < out.height; ++y) {
     uint8_t* to = out.row(y);
     for (int64_t x = 0; x < out.width; ++x, to += 3) {

@@ -1,4 +1,4 @@
-// JPEG by libjpeg-turbo's TurboJPEG interface, which keeps libjpeg's longjmp to itself.
+// JPEG with libjpeg-turbo's TurboJPEG interface, which hides libjpeg's longjmp.
 #include <fmt/core.h>
 #include <turbojpeg.h>
 
@@ -12,14 +12,14 @@
 namespace rondo {
 namespace {
 
-constexpr int64_t kMaxJpegScans = 500;  // TurboJPEG's own bound; good encoders write about ten
+constexpr int64_t kMaxJpegScans = 500;  // TurboJPEG's own limit; typical encoders write about ten
 
 using TurboHandle = std::unique_ptr<void, int (*)(tjhandle)>;
 
 enum JpegMarker : uint8_t {
   kStandalone01 = 0x01,
   kFrameFirst = 0xC0,
-  kHuffman = 0xC4,  // among the frame markers, and none of them
+  kHuffman = 0xC4,  // in the range of frame markers, but not one
   kReserved = 0xC8,
   kArithmetic = 0xCC,
   kFrameLast = 0xCF,
@@ -39,7 +39,7 @@ class JpegWalker {
       const uint8_t marker = next_marker();
       if (marker == kEndOfImage) {
         if (outline_.components == 0 || outline_.scans == 0) {
-          refuse_image(name_, "the JPEG file has no image in it");
+          refuse_image(name_, "the JPEG file contains no image");
         }
         return outline_;
       }
@@ -53,26 +53,26 @@ class JpegWalker {
  private:
   uint8_t byte(size_t at) const {
     if (at >= bytes_.size()) {
-      refuse_image(name_, "the JPEG file ends too soon");
+      refuse_image(name_, "the JPEG file is truncated");
     }
     return static_cast<uint8_t>(bytes_[at]);
   }
   int u16(size_t at) const { return byte(at) << 8 | byte(at + 1); }
 
-  // The code of the next marker; what stands before it (coded pixels, or garbage) is passed over.
+  // The code of the next marker; anything before it (coded pixels or garbage) is skipped.
   uint8_t next_marker() {
     while (true) {
       const void* found = at_ < bytes_.size()
                               ? std::memchr(bytes_.data() + at_, 0xFF, bytes_.size() - at_)
                               : nullptr;
       if (found == nullptr) {
-        refuse_image(name_, "the JPEG file ends too soon");
+        refuse_image(name_, "the JPEG file is truncated");
       }
       at_ = static_cast<size_t>(static_cast<const char*>(found) - bytes_.data()) + 1;
-      while (byte(at_) == 0xFF) {  // fill
+      while (byte(at_) == 0xFF) {  // fill bytes
         ++at_;
       }
-      if (byte(at_) != 0) {  // 0: a coded byte FF
+      if (byte(at_) != 0) {  // 0: an escaped FF in the coded data
         return byte(at_++);
       }
     }
@@ -81,9 +81,9 @@ class JpegWalker {
   void segment(uint8_t marker) {
     const auto length = static_cast<size_t>(u16(at_));
     if (length < 2) {
-      refuse_image(name_, "damaged JPEG data: a segment shorter than its own length");
+      refuse_image(name_, "damaged JPEG data: a segment is shorter than its length field");
     }
-    byte(at_ + length - 1);  // must be there
+    byte(at_ + length - 1);  // must exist
     const size_t body = at_ + 2;
     const bool frame = marker >= kFrameFirst && marker <= kFrameLast && marker != kHuffman &&
                        marker != kReserved && marker != kArithmetic;
@@ -113,8 +113,8 @@ class JpegWalker {
   JpegOutline outline_;
 };
 
-// The smallest size among those libjpeg-turbo can decode to directly whose shorter side is at
-// least `min_side`. Six and seven eighths are left out: they cost more than the whole image.
+// The smallest size libjpeg-turbo can decode to directly whose shorter side is at least `min_side`.
+// Six and seven eighths are excluded: they cost more than the full size.
 ImageSize scaled_size(const ImageSize& size, int64_t min_side) {
   if (min_side <= 0) {
     return size;
@@ -134,7 +134,7 @@ ImageSize scaled_size(const ImageSize& size, int64_t min_side) {
   return best;
 }
 
-// Adobe's CMYK is stored inverted: 255 is no ink. As Pillow computes it.
+// Adobe's CMYK is stored inverted: 255 is no ink. Computed as in Pillow.
 Image rgb_of_cmyk(const ImageSize& size, const std::vector<uint8_t>& cmyk) {
   Image image(size.width, size.height);
   const uint8_t* from = cmyk.data();
@@ -148,7 +148,7 @@ Image rgb_of_cmyk(const ImageSize& size, const std::vector<uint8_t>& cmyk) {
   return image;
 }
 
-// What libjpeg warns of that leaves the pixels right.
+// libjpeg warnings that do not affect the pixels.
 bool harmless_warning(std::string_view text) {
   for (const char* part : {"extraneous bytes before marker", "Invalid SOS parameters",
                            "unknown JFIF revision", "Adobe color transform", "ICC"}) {
@@ -168,7 +168,7 @@ void check_turbo_header(tjhandle handle, std::string_view bytes, const ImageSize
   const int failed =
       ::tjDecompressHeader3(handle, reinterpret_cast<const unsigned char*>(bytes.data()),
                             bytes.size(), &width, &height, &subsampling, &colors);
-  // It also fails for unusual subsampling, which the decoder itself handles; then the size is set.
+  // Also fails for unusual subsampling, which the decoder itself handles; the size is set then.
   if (failed != 0 && ::tjGetErrorCode(handle) != TJERR_WARNING && width < 1) {
     refuse_image(name, fmt::format("damaged JPEG data ({})", ::tjGetErrorStr2(handle)));
   }

@@ -1,5 +1,5 @@
-// PNG by libpng. Its errors arrive by longjmp: every setjmp stands in a function of its own whose
-// locals need no destructor, and so do the callbacks on the way.
+// PNG with libpng. It reports errors by longjmp: every setjmp is in a separate function whose
+// locals need no destructor, as are the callbacks in between.
 #include <fmt/core.h>
 #include <png.h>
 
@@ -12,8 +12,7 @@
 namespace rondo {
 namespace {
 
-// What we have no use for, and would rather not have decompressed: color management, texts,
-// transparency.
+// Chunks we do not use and need not decompress: color management, text, transparency.
 constexpr char kIgnoredChunks[] =
     "bKGD\0cHRM\0gAMA\0hIST\0iCCP\0iTXt\0oFFs\0pCAL\0pHYs\0sBIT\0sCAL\0sPLT\0sRGB\0tEXt\0tIME\0"
     "tRNS\0zTXt\0";
@@ -22,7 +21,7 @@ constexpr int kIgnoredChunkCount = sizeof(kIgnoredChunks) / 5;
 constexpr png_alloc_size_t kMaxChunkBytes = 8'000'000;
 constexpr png_uint_32 kMaxKeptChunks = 100;
 
-// One file being read. All that the functions under setjmp touch is in here.
+// One file being read, including everything the functions under setjmp use.
 struct PngSession {
   const uint8_t* data = nullptr;
   size_t size = 0;
@@ -50,7 +49,7 @@ static void rondo_png_warned(png_structp /*png*/, png_const_charp /*message*/) {
 static void rondo_png_read(png_structp png, png_bytep out, size_t count) {
   auto* session = static_cast<PngSession*>(::png_get_io_ptr(png));
   if (count > session->size - session->at) {
-    ::png_error(png, "the file ends too soon");
+    ::png_error(png, "the file is truncated");
   }
   std::memcpy(out, session->data + session->at, count);
   session->at += count;
@@ -78,7 +77,7 @@ void open_png(PngSession& session, std::string_view bytes, const DecodeLimits& l
   ::png_set_benign_errors(session.png, 1);
 }
 
-// False, and session.reason says why, if libpng gave up.
+// False if libpng failed, with the reason in session.reason.
 bool start_png(PngSession& session) {
   if (setjmp(png_jmpbuf(session.png)) != 0) {
     return false;
@@ -97,7 +96,7 @@ bool start_png(PngSession& session) {
   return true;
 }
 
-// All rows, once for each pass of an interlaced file; then what follows up to the end chunk.
+// Reads all rows, once per pass of an interlaced file, then the rest up to the end chunk.
 bool finish_png(PngSession& session, uint8_t* pixels, size_t row_bytes, int64_t rows) {
   if (setjmp(png_jmpbuf(session.png)) != 0) {
     return false;
@@ -118,10 +117,10 @@ bool finish_png(PngSession& session, uint8_t* pixels, size_t row_bytes, int64_t 
 ImageSize png_header_size(std::string_view bytes, const std::string& name) {
   constexpr size_t kHeaderEnd = 33;
   if (bytes.size() < kHeaderEnd) {
-    refuse_image(name, "the PNG file ends too soon");
+    refuse_image(name, "the PNG file is truncated");
   }
   if (bytes.substr(12, 4) != "IHDR") {
-    refuse_image(name, "damaged PNG data: it does not begin with a header");
+    refuse_image(name, "damaged PNG data: it does not start with a header");
   }
   const auto* at = reinterpret_cast<png_const_bytep>(bytes.data());
   return {static_cast<int64_t>(png_get_uint_32(at + 16)),
@@ -157,7 +156,7 @@ Image decode_png(std::string_view bytes, const std::string& name, const EnoughSi
   if (!finish_png(session, image.pixels.data(), row_bytes, size.height)) {
     refuse_image(name, fmt::format("damaged PNG data ({})", session.reason));
   }
-  // The orientation may stand at the file's end, so it is known only now.
+  // The orientation may be at the end of the file, so it is known only now.
   const int orientation = png_orientation(session);
   (void)enough(upright_size(size, orientation));
   return upright(std::move(image), orientation);

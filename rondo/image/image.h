@@ -1,4 +1,4 @@
-// An image in memory, as every part of rondo/image takes and gives it.
+// An image in memory, as used throughout rondo/image.
 #pragma once
 
 #include <array>
@@ -8,7 +8,7 @@
 
 namespace rondo {
 
-// Eight bits a channel, red, green, blue in turn, whatever the file had: gray is three equal
+// Interleaved RGB, eight bits per channel, whatever the file had: gray becomes three equal
 // channels, and transparency is dropped.
 struct Image {
   int64_t width = 0;

@@ -30,8 +30,8 @@ std::vector<std::string> list_images(const std::vector<std::string>& paths) {
     }
     if (images.size() == before) {
       throw Error(ExitCode::bad_input,
-                  fmt::format("{}: there are no images in it", printable(path, PATH_MAX)),
-                  "images end in .jpg, .jpeg or .png");
+                  fmt::format("{}: contains no images", printable(path, PATH_MAX)),
+                  "image files must end in .jpg, .jpeg or .png");
     }
   }
   return images;

@@ -9,7 +9,7 @@
 namespace rondo {
 namespace {
 
-// Marsaglia and Tsang's rejection; below 1 a power of a uniform number brings the shape down.
+// Marsaglia and Tsang's rejection sampling; shapes below 1 use a power of a uniform number.
 double gamma_draw(double shape, CounterRandom& random) {
   if (shape < 1.0) {
     const double larger = gamma_draw(shape + 1.0, random);
@@ -20,7 +20,7 @@ double gamma_draw(double shape, CounterRandom& random) {
   while (true) {
     const double x = random.normal();
     const double v = std::pow(1.0 + c * x, 3);
-    const double u = 1.0 - random.uniform();  // of (0, 1]
+    const double u = 1.0 - random.uniform();  // in (0, 1]
     if (v > 0 && std::log(u) < 0.5 * x * x + d - d * v + d * std::log(v)) {
       return d * v;
     }
@@ -35,7 +35,7 @@ void draw_box(Mix& mix, int64_t side, CounterRandom& random) {
   mix.bottom = std::clamp<int64_t>(y + cut / 2, 0, side);
   mix.left = std::clamp<int64_t>(x - cut / 2, 0, side);
   mix.right = std::clamp<int64_t>(x + cut / 2, 0, side);
-  // The edges cut some of the box off, so the share is what is really kept.
+  // The image borders may clip the box, so lambda is recomputed from the actual area.
   const auto box = static_cast<double>((mix.bottom - mix.top) * (mix.right - mix.left));
   mix.lambda = 1.0 - box / static_cast<double>(side * side);
 }
@@ -46,7 +46,7 @@ double beta_draw(double alpha, CounterRandom& random) {
   require(alpha > 0, "mixing: expected an alpha above 0, got {}", alpha);
   const double a = gamma_draw(alpha, random);
   const double b = gamma_draw(alpha, random);
-  if (!(a + b > 0)) {  // a tiny alpha: both vanished, and the distribution is all at its ends
+  if (!(a + b > 0)) {  // tiny alpha: both underflow, and all mass is at the ends
     return random.below(2) == 0 ? 0.0 : 1.0;
   }
   return a / (a + b);

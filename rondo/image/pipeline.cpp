@@ -1,4 +1,4 @@
-// ImageLoader: what it promises to its user; the work is done in worker_pool.cpp.
+// The interface of ImageLoader; the work is done in worker_pool.cpp.
 #include "rondo/image/pipeline.h"
 
 #include <fmt/core.h>
@@ -17,10 +17,10 @@ constexpr const char* kImagePositionFormat = "rondo images 1";
 
 [[noreturn]] void refuse_image_position(const std::string& what) {
   throw Error(ExitCode::bad_input, fmt::format("data position: {}", what),
-              "continue with the images and options the run began with, or begin a new run");
+              "resume with the images and options the run was started with, or start a new run");
 }
 
-// What a position is of: everything that decides which images come when.
+// What a position depends on: everything that determines the order of images.
 nlohmann::json image_position(const ImageSet& images, const AugmentConfig& augment,
                               const LoaderOptions& options) {
   return {{"format", kImagePositionFormat}, {"images", images.checksum()},
@@ -54,21 +54,21 @@ std::string ImageLoader::position() const {
 void ImageLoader::seek(const std::string& position, bool other_rows) {
   const nlohmann::json json = nlohmann::json::parse(position, nullptr, false);
   if (!json.is_object() || !json.contains("batch")) {
-    refuse_image_position("it is not one");
+    refuse_image_position("not a position object");
   }
   const nlohmann::json expected =
       image_position(workers_->images(), workers_->config(), workers_->options());
   for (const auto& [key, value] : expected.items()) {
     if (!json.contains(key)) {
-      refuse_image_position(fmt::format("it has no '{}'", key));
+      refuse_image_position(fmt::format("'{}' is missing", key));
     }
     if (json[key] != value && !(other_rows && key == "rows" && json[key].is_number_unsigned())) {
-      refuse_image_position(fmt::format("it was taken with {} = {}, now it is {}", key,
+      refuse_image_position(fmt::format("saved with {} = {}, but now it is {}", key,
                                         printable(json[key].dump()), value.dump()));
     }
   }
   const nlohmann::json& batch = json["batch"];
-  // Counted in places, so that a product with the rows of a batch stays a number.
+  // Bounded so that the product with the rows of a batch cannot overflow.
   const int64_t last = workers_->options().training ? (INT64_MAX >> 1) / workers_->options().rows
                                                     : workers_->batches();
   const bool fits =
@@ -83,7 +83,7 @@ void ImageLoader::seek(const std::string& position, bool other_rows) {
   const auto own_rows = static_cast<uint64_t>(workers_->options().rows);
   const auto number = batch.get<uint64_t>();
   if (rows != own_rows && number > (uint64_t{1} << 62) / std::max<uint64_t>(rows, 1)) {
-    refuse_image_position("it is beyond all images");
+    refuse_image_position("it is out of range");
   }
   workers_->seek(static_cast<int64_t>(rows == own_rows ? number : number * rows / own_rows));
 }

@@ -22,7 +22,7 @@ ImageReadAhead::ImageReadAhead(const Augmenter& augmenter, int64_t threads, int6
       wanted_threads_(threads),
       slots_(static_cast<size_t>(std::max<int64_t>(0, most))) {
   require(threads >= 0 && most >= 1,
-          "reading ahead: expected at least 1 image by 0 or more threads, got {} by {}", most,
+          "reading ahead: expected at least 1 image and 0 or more threads, got {} and {}", most,
           threads);
   if (threads == 0) {
     const auto cores = static_cast<int64_t>(std::thread::hardware_concurrency());
@@ -41,7 +41,7 @@ ImageReadAhead::~ImageReadAhead() {
   }
 }
 
-// One more thread, as long as there are images for them: a few files need no hundred threads.
+// Starts another thread if there are enough images: a few files do not need a hundred threads.
 void ImageReadAhead::start() {
   if (static_cast<int64_t>(threads_.size()) >= std::min(wanted_threads_, waiting())) {
     return;
@@ -52,12 +52,12 @@ void ImageReadAhead::start() {
     if (threads_.empty()) {
       throw Error(ExitCode::failure, fmt::format("cannot start a thread: {}", error.what()));
     }
-    wanted_threads_ = static_cast<int64_t>(threads_.size());  // fewer do it too
+    wanted_threads_ = static_cast<int64_t>(threads_.size());  // make do with fewer
   }
 }
 
 void ImageReadAhead::ask(std::string path) {
-  require(room() > 0, "reading ahead: {} images wait already: take one first", waiting());
+  require(room() > 0, "reading ahead: {} images are already waiting: take one first", waiting());
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     Slot& next = slot(asked_++);
@@ -70,7 +70,7 @@ void ImageReadAhead::ask(std::string path) {
 }
 
 void ImageReadAhead::take(PreparedImage& image) {
-  require(waiting() > 0, "reading ahead: no image was asked for");
+  require(waiting() > 0, "reading ahead: no image was requested");
   std::unique_lock<std::mutex> lock(mutex_);
   Slot& oldest = slot(taken_);
   done_.wait(lock, [&] { return oldest.ready; });
@@ -108,9 +108,9 @@ void ImageReadAhead::prepare(PreparedImage& image) const {
   image.error.clear();
   image.pixels.resize(static_cast<size_t>(3 * augmenter_.side() * augmenter_.side()));
   try {
-    if (path.find('\0') != std::string::npos) {  // the system would open what stands before it
-      throw Error(ExitCode::bad_input,
-                  fmt::format("{}: no path: it holds a zero byte", printable(path, PATH_MAX)));
+    if (path.find('\0') != std::string::npos) {  // the system would open the path up to it
+      throw Error(ExitCode::bad_input, fmt::format("{}: not a valid path: it contains a zero byte",
+                                                   printable(path, PATH_MAX)));
     }
     augmenter_.evaluate(decode_image(read_text_file(path, kMaxImageFileBytes), path),
                         image.pixels.data());

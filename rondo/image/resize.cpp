@@ -1,5 +1,5 @@
-// Pillow's convolution resampling in its fixed-point arithmetic, arranged so that compilers
-// vectorize it: the pass along rows takes eight rows at once, transposed into lanes.
+// Pillow's fixed-point convolution resampling, arranged for auto-vectorization: the pass along rows
+// processes eight rows at once, transposed into lanes.
 #include "rondo/image/resize.h"
 
 #include <algorithm>
@@ -8,7 +8,7 @@
 
 #include "rondo/base/require.h"
 
-// The same loops compiled once more for wider vectors, chosen when the program runs.
+// The same loops compiled again for wider vectors, selected at run time.
 #if defined(__x86_64__)
 #define RONDO_WIDE_VECTORS 1
 #else
@@ -18,14 +18,14 @@
 namespace rondo {
 namespace {
 
-// 8 bits for the result and 2 for what negative lobes may add leave these for the fraction.
+// 8 bits for the result and 2 for the overshoot of negative lobes leave these for the fraction.
 constexpr int kFractionBits = 32 - 8 - 2;
 
 struct PixelView {
   const uint8_t* pixels = nullptr;
   int64_t width = 0;
   int64_t height = 0;
-  size_t stride = 0;  // bytes from row to row
+  size_t stride = 0;  // bytes between rows
 };
 
 double bilinear_weight(double x) {
@@ -43,9 +43,9 @@ double bicubic_weight(double x) {
   return x < 2.0 ? (((x - 5) * x + 8) * x - 4) * kA : 0.0;
 }
 
-// Which inputs, with which weights, make each output along one axis.
+// The input range and weights of each output along one axis.
 struct Taps {
-  size_t stride = 0;             // weights kept for each output
+  size_t stride = 0;             // weights stored per output
   std::vector<int64_t> first;    // [outputs]
   std::vector<int64_t> count;    // [outputs]
   std::vector<int32_t> weights;  // [outputs, stride], fixed point
@@ -100,7 +100,7 @@ constexpr int32_t kHalf = 1 << (kFractionBits - 1);
 constexpr size_t kRowsAtOnce = 8;
 constexpr size_t kLanes = 3 * kRowsAtOnce;  // channels by rows
 
-// One band of rows: `lanes` is [input column, channel, row], the result likewise.
+// One band of rows: `lanes` is [input column, channel, row], and so is the result.
 __attribute__((always_inline)) inline void row_band(const uint8_t* lanes, const Taps& taps,
                                                     uint8_t* out) {
   for (size_t i = 0; i < taps.first.size(); ++i) {
@@ -122,7 +122,7 @@ __attribute__((always_inline)) inline void row_band(const uint8_t* lanes, const 
   }
 }
 
-// One row of the result out of `count` rows, `stride` bytes apart. `sums` is room for `bytes`.
+// One output row from `count` rows, `stride` bytes apart. `sums` is scratch space for `bytes`.
 __attribute__((always_inline)) inline void column_row(const uint8_t* from, size_t stride,
                                                       const int32_t* weights, int64_t count,
                                                       size_t bytes, int32_t* __restrict sums,
@@ -174,7 +174,7 @@ bool wide_vectors() { return false; }
 Image along_rows(const PixelView& view, const Taps& taps, int64_t first, int64_t last) {
   const auto band = wide_vectors() ? &row_band_wide : &row_band_plain;
   const auto outputs = static_cast<int64_t>(taps.first.size());
-  // Only the columns that some output looks at are transposed; the others stay unread.
+  // Only columns used by some output are transposed; the others are not read.
   std::vector<uint8_t> lanes(static_cast<size_t>(view.width) * kLanes);
   std::vector<uint8_t> results(static_cast<size_t>(outputs) * kLanes);
   Image out(outputs, last - first);
@@ -229,7 +229,7 @@ Image copy_view(const PixelView& view) {
 PixelView view_of(const Image& image, int64_t left, int64_t top, int64_t width, int64_t height) {
   require(left >= 0 && top >= 0 && width >= 1 && height >= 1 && left <= image.width - width &&
               top <= image.height - height,
-          "image: expected a part of {} x {} pixels, got {} x {} at {}, {}", image.width,
+          "image: expected a region within {} x {} pixels, got {} x {} at {}, {}", image.width,
           image.height, width, height, left, top);
   return {image.row(top) + left * 3, width, height, static_cast<size_t>(image.width) * 3};
 }

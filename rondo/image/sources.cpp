@@ -1,4 +1,4 @@
-// Finding out what a path stands for, and what all sets share.
+// Detecting what a path refers to, and what all sets share.
 #include "rondo/image/sources.h"
 
 #include <fmt/core.h>
@@ -21,7 +21,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kSetAdvice =
-    "give a folder of class folders, a .tar or .tar.gz of one, CIFAR .bin files, or a pair of IDX "
+    "use a folder of class folders, a .tar or .tar.gz of one, CIFAR .bin files, or a pair of IDX "
     "files";
 
 bool ends_with(std::string_view text, std::string_view suffix) {
@@ -57,7 +57,7 @@ std::vector<std::string> files_in(const std::string& folder) {
   return names;
 }
 
-// The one split that `wanted` means, or the only one there is when nothing is wanted.
+// The split that `wanted` refers to, or the only one if `wanted` is empty.
 std::string choose_split(const std::string& spec, const std::vector<std::string>& splits,
                          const std::string& wanted) {
   std::vector<std::string> different;
@@ -78,18 +78,18 @@ std::string choose_split(const std::string& spec, const std::vector<std::string>
   refuse_set(spec,
              wanted.empty()
                  ? fmt::format("there are several splits: {}", there)
-                 : fmt::format("there is no split '{}', but {}", printable(wanted), there),
+                 : fmt::format("split '{}' does not exist, only {}", printable(wanted), there),
              fmt::format("name one of them at the end of the path, as in {}/{}", printable(spec),
                          different.front()));
 }
 
-// CIFAR files of a folder, or nothing if it has none.
+// The CIFAR files of a folder, or null if it has none.
 std::unique_ptr<ImageSet> try_cifar_folder(const std::string& folder, const std::string& wanted) {
   std::vector<std::string> names;
   std::vector<std::string> splits;
   const std::vector<std::string> all = files_in(folder);
   for (const std::string& name : all) {
-    // Of a file that is there plain and compressed, the plain one is read.
+    // If a file exists both plain and compressed, the plain one is used.
     const bool again = compressed_name(name) &&
                        std::binary_search(all.begin(), all.end(), without_compression(name));
     if (!cifar_split(name).empty() && !again) {
@@ -118,9 +118,9 @@ std::unique_ptr<ImageSet> open_idx_file(const std::string& path) {
   }
   if (!exists(other)) {
     throw Error(ExitCode::io,
-                fmt::format("{}: its partner is not there: {}", printable(path, PATH_MAX),
+                fmt::format("{}: its partner file does not exist: {}", printable(path, PATH_MAX),
                             printable(partner, PATH_MAX)),
-                "IDX images and labels come in pairs, named alike");
+                "IDX images and labels come in pairs with matching names");
   }
   const bool given_images = !idx_split(base_name(path)).empty();
   const std::string& images = given_images ? path : other;
@@ -176,7 +176,7 @@ std::unique_ptr<ImageSet> open_archive(const std::string& path, const std::strin
   return open_cifar(files, class_names);
 }
 
-// The archive in a folder that holds one and no folders; else "".
+// The archive in a folder that contains exactly one and no folders; otherwise "".
 std::string only_archive(const std::string& folder) {
   std::string found;
   for (const std::string& name : files_in(folder)) {
@@ -211,7 +211,7 @@ std::unique_ptr<ImageSet> open_place(const std::string& path, const std::string&
     if (inside.empty()) {
       return open_class_folder(path);
     }
-    throw Error(ExitCode::io, fmt::format("{}: there is no '{}' in it", printable(path, PATH_MAX),
+    throw Error(ExitCode::io, fmt::format("{}: does not contain '{}'", printable(path, PATH_MAX),
                                           printable(inside)));
   }
   const std::string name = base_name(path);
@@ -219,7 +219,7 @@ std::unique_ptr<ImageSet> open_place(const std::string& path, const std::string&
     return open_archive(path, inside);
   }
   if (!inside.empty()) {
-    refuse_set(path, "it is no folder or tar archive", kSetAdvice);
+    refuse_set(path, "not a folder or tar archive", kSetAdvice);
   }
   if (!idx_partner(path).empty()) {
     return open_idx_file(path);
@@ -227,13 +227,13 @@ std::unique_ptr<ImageSet> open_place(const std::string& path, const std::string&
   if (ends_with(without_compression(name), ".bin")) {
     return open_cifar({read_whole(path)}, {});
   }
-  refuse_set(path, "it is no set of images", kSetAdvice);
+  refuse_set(path, "not a set of images", kSetAdvice);
 }
 
 std::unique_ptr<ImageSet> apply_slice(std::unique_ptr<ImageSet> images, const PartSpec& slice,
                                       const std::string& spec) {
   if (slice.uses(PartEnd::Unit::bytes)) {
-    refuse_set(spec, "a part of a set of images cannot be given in bytes",
+    refuse_set(spec, "a part of an image set cannot be given in bytes",
                "count images, or give a percentage");
   }
   std::vector<std::vector<int64_t>> groups(slice.by_class ? images->classes().size() : 1);
@@ -249,7 +249,7 @@ std::unique_ptr<ImageSet> apply_slice(std::unique_ptr<ImageSet> images, const Pa
     }
   }
   if (kept.empty()) {
-    refuse_set(spec, "no images are left of the set", "take another part");
+    refuse_set(spec, "the part selects no images", "choose another part");
   }
   std::sort(kept.begin(), kept.end());
   return pick_images(std::move(images), std::move(kept));
@@ -263,7 +263,7 @@ std::unique_ptr<ImageSet> open_images(const std::string& spec) {
   while (path.size() > 1 && path.back() == '/') {
     path.pop_back();
   }
-  // What does not exist on the disk is looked for inside what does.
+  // A path that does not exist is looked up inside the part of it that does.
   std::string inside;
   while (!path.empty() && !exists(path)) {
     const size_t slash = path.find_last_of('/');
@@ -277,7 +277,7 @@ std::unique_ptr<ImageSet> open_images(const std::string& spec) {
       exists(path) && (inside.find('/') == std::string::npos || archive_name(base_name(path)));
   if (!could_hold) {
     throw Error(ExitCode::io,
-                fmt::format("{}: there is no such file or folder", printable(slice.path, PATH_MAX)),
+                fmt::format("{}: no such file or folder", printable(slice.path, PATH_MAX)),
                 kSetAdvice);
   }
   std::unique_ptr<ImageSet> images = open_place(path, inside);

@@ -27,7 +27,7 @@ std::vector<std::string> numbered_classes(int64_t count) {
   return names;
 }
 
-// The list of class names that CIFAR comes with, if it lies in the folder.
+// The list of class names that comes with CIFAR, if it is in the folder.
 std::vector<std::string> cifar_names_in(const std::string& folder) {
   for (const char* name : {"batches.meta.txt", "fine_label_names.txt"}) {
     const std::string path = folder + "/" + name;
@@ -93,7 +93,7 @@ class CifarSet : public ImageSet {
 
   std::vector<NamedBytes> files_;
   std::vector<CifarRecords> kinds_;
-  std::vector<int64_t> starts_;  // the number of each file's first image
+  std::vector<int64_t> starts_;  // index of each file's first image
 };
 
 class IdxSet : public ImageSet {
@@ -114,7 +114,7 @@ class IdxSet : public ImageSet {
     size_ = {pixels.shape[2], pixels.shape[1]};
     if (size_.width > DecodeLimits().side || size_.height > DecodeLimits().side) {
       refuse_set(images.name, fmt::format("its images are {} x {}", size_.width, size_.height),
-                 "is this the file you meant?");
+                 "check that this is the intended file");
     }
     begin_ = pixels.begin;
     for (const char label : labels.bytes.substr(numbers.begin)) {
@@ -151,7 +151,7 @@ class IdxSet : public ImageSet {
 
 std::unique_ptr<ImageSet> open_cifar(const std::vector<NamedBytes>& files,
                                      const std::vector<std::string>& class_names) {
-  require(!files.empty(), "CIFAR: no files are given");
+  require(!files.empty(), "CIFAR: expected at least 1 file, got none");
   return std::make_unique<CifarSet>(files, class_names);
 }
 

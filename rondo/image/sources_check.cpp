@@ -1,4 +1,4 @@
-// Looking for images that cannot be read.
+// Finding unreadable images.
 #include <algorithm>
 #include <atomic>
 #include <cctype>
@@ -21,7 +21,7 @@
 namespace rondo {
 namespace {
 
-// What the threads of one check share.
+// Shared by the threads of one check.
 struct ImageCheck {
   explicit ImageCheck(const ImageSet& set) : images(set) {}
 
@@ -40,7 +40,7 @@ struct ImageCheck {
         check_one(i);
         ++done;
       }
-    } catch (...) {  // not the images' fault: out of memory
+    } catch (...) {  // not caused by the image: out of memory
       const std::lock_guard<std::mutex> lock(mutex);
       failure = std::current_exception();
       next = images.count();
@@ -72,7 +72,7 @@ std::vector<BadImage> check_images(const ImageSet& images, int64_t threads) {
   for (int64_t i = 0; i < wanted; ++i) {
     try {
       workers.emplace_back([&check] { check.work(); });
-    } catch (const std::system_error&) {  // no more threads to be had: fewer do it too
+    } catch (const std::system_error&) {  // no more threads available: make do with fewer
       const std::lock_guard<std::mutex> lock(check.mutex);
       --check.running;
     }

@@ -20,14 +20,14 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kFolderAdvice =
-    "expected one folder for each class, with .jpg, .jpeg or .png files in it";
+    "expected one folder per class with .jpg, .jpeg or .png files";
 
 bool split_folder(const std::string& name) {
   return name == "train" || name == "val" || name == "valid" || name == "validation" ||
          name == "test";
 }
 
-// Folders named after splits hold the classes one level further down.
+// Folders named after splits contain the classes one level further down.
 void refuse_splits(const std::string& spec, const std::vector<std::string>& folders) {
   if (!folders.empty() && std::all_of(folders.begin(), folders.end(), split_folder)) {
     refuse_set(spec, fmt::format("there are several splits: {}", join(folders, ", ")),
@@ -57,7 +57,7 @@ class FolderSet : public ImageSet {
       add_class(static_cast<int64_t>(label));
     }
     if (files_.empty()) {
-      refuse_set(root, "there are no images in class folders", kFolderAdvice);
+      refuse_set(root, "no images in class folders", kFolderAdvice);
     }
     titles_ = class_titles(classes_, {root_, root_ + "/.."});
     seal(files_);
@@ -89,10 +89,10 @@ class FolderSet : public ImageSet {
   }
 
   std::string root_;
-  std::vector<std::string> files_;  // paths below the root
+  std::vector<std::string> files_;  // paths relative to the root
 };
 
-// Paths of images split at slashes, with what was common to all of them cut off in front.
+// The path of an image split at slashes, without the prefix common to all.
 struct ArchivePath {
   std::vector<std::string> parts;
   const TarEntry* entry = nullptr;
@@ -103,7 +103,7 @@ bool hidden_path(const std::vector<std::string>& parts) {
                      [](const std::string& part) { return part.empty() || part[0] == '.'; });
 }
 
-// Cuts off leading folders that all paths share, as long as a class and a file remain.
+// Removes leading folders shared by all paths, as long as a class and a file remain.
 void strip_common(std::vector<ArchivePath>& paths) {
   while (!paths.empty()) {
     const std::string first = paths.front().parts.front();
@@ -118,7 +118,7 @@ void strip_common(std::vector<ArchivePath>& paths) {
   }
 }
 
-// Those below the folder `inside`, relative to it.
+// The paths below the folder `inside`, relative to it.
 std::vector<ArchivePath> below(const std::vector<ArchivePath>& paths,
                                const std::vector<std::string>& inside) {
   std::vector<ArchivePath> found;
@@ -139,7 +139,7 @@ class ArchiveSet : public ImageSet {
   ArchiveSet(const std::string& path, const NamedBytes& archive,
              const std::vector<ArchivePath>& paths)
       : path_(path), archive_(archive) {
-    // A map sorts by class and name, and of files that occur twice keeps the later, as tar does.
+    // The map sorts by class and name; of duplicate files it keeps the later one, as tar does.
     std::map<std::string, std::map<std::string, const TarEntry*>> by_class;
     for (const ArchivePath& image : paths) {
       if (image.parts.size() >= 2) {
@@ -194,13 +194,12 @@ std::unique_ptr<ImageSet> open_class_archive(const std::string& path, const Name
   if (!inside.empty()) {
     const std::vector<std::string> wanted = split(inside, '/');
     std::vector<ArchivePath> found = below(paths, wanted);
-    if (found.empty()) {  // the archive's one top folder need not be named
+    if (found.empty()) {  // the archive's single top folder may be omitted
       strip_common(paths);
       found = below(paths, wanted);
     }
     if (found.empty()) {
-      refuse_set(path, fmt::format("there are no images below '{}' in it", printable(inside)),
-                 kFolderAdvice);
+      refuse_set(path, fmt::format("no images below '{}'", printable(inside)), kFolderAdvice);
     }
     paths = std::move(found);
   }
@@ -214,7 +213,7 @@ std::unique_ptr<ImageSet> open_class_archive(const std::string& path, const Name
     }
   }
   if (folders.empty()) {
-    refuse_set(path, "there are no images in class folders in it", kFolderAdvice);
+    refuse_set(path, "no images in class folders", kFolderAdvice);
   }
   refuse_splits(inside.empty() ? path : path + "/" + inside, folders);
   return std::make_unique<ArchiveSet>(path, archive, paths);

@@ -1,4 +1,4 @@
-// What the kinds of sets share: reading files, names, titles, checksums; parts of sets.
+// Shared by the kinds of sets: reading files, names, titles, checksums; subsets.
 #include "rondo/image/sources_parts.h"
 
 #include <fmt/core.h>
@@ -18,7 +18,7 @@
 namespace rondo {
 namespace {
 
-// FNV-1a, over texts and numbers with their boundaries.
+// FNV-1a over strings and numbers, including their boundaries.
 class SetHash {
  public:
   void add(std::string_view text) {
@@ -46,7 +46,7 @@ class PickedSet : public ImageSet {
     classes_ = images_->classes();
     titles_ = images_->titles();
     for (const int64_t i : indices_) {
-      require(i >= 0 && i < images_->count(), "images: there is no image {} among {}", i,
+      require(i >= 0 && i < images_->count(), "images: image {} does not exist, there are {}", i,
               images_->count());
       labels_.push_back(images_->label(i));
     }

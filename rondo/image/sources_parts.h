@@ -1,4 +1,4 @@
-// The kinds of ImageSet and how they are found. Internal to sources*.cpp.
+// The kinds of ImageSet and how they are detected. Internal to sources*.cpp.
 #pragma once
 
 #include <memory>
@@ -11,14 +11,14 @@
 
 namespace rondo {
 
-// A file's bytes, wherever they come from, and what it is called.
+// The bytes of a file, from any source, and its name.
 struct NamedBytes {
-  std::string name;                   // for messages, and the folder it is looked up in
+  std::string name;                   // for messages and for looking up files next to it
   std::shared_ptr<const void> owner;  // keeps the bytes alive
   std::string_view bytes;
 };
 
-// The whole of a file, decompressed if it ends in .gz or .zst. Error{bad_input} above
+// A whole file, decompressed if it ends in .gz, .tgz or .zst. Error{bad_input} above
 // kMaxImageMemoryBytes.
 NamedBytes read_whole(const std::string& path);
 
@@ -33,30 +33,30 @@ std::unique_ptr<ImageSet> open_class_archive(const std::string& path, const Name
                                              const std::vector<TarEntry>& entries,
                                              const std::string& inside);
 
-// CIFAR files, in this order, with their class names (empty: numbers).
+// CIFAR files, in this order, with their class names (if empty: numbers).
 std::unique_ptr<ImageSet> open_cifar(const std::vector<NamedBytes>& files,
                                      const std::vector<std::string>& class_names);
 
 // A pair of IDX files.
 std::unique_ptr<ImageSet> open_idx(const NamedBytes& images, const NamedBytes& labels);
 
-// "train" for data_batch_3.bin.gz, "test" for t10k-images-idx3-ubyte; "" for names that are no
-// CIFAR or IDX images.
+// "train" for data_batch_3.bin.gz, "t10k" for t10k-images-idx3-ubyte; "" if the file is not a CIFAR
+// or IDX image file.
 std::string cifar_split(std::string_view file_name);
 std::string idx_split(std::string_view file_name);
 
-// The partner of an IDX file: images for labels and labels for images; "" if it is neither.
+// The partner of an IDX file: labels for images, images for labels; "" if it is neither.
 std::string idx_partner(const std::string& path);
 
-// Whether a user who writes `wanted` means `split` (test is also t10k).
+// Whether `wanted`, as given by the user, refers to `split` (test also means t10k).
 bool same_split(std::string_view wanted, std::string_view split);
 
-// The words for each class by a classes.tsv in one of these folders ("id TAB words" on each line),
-// else the classes themselves.
+// The description of each class from a classes.tsv in one of these folders ("id TAB words" per
+// line), otherwise the classes themselves.
 std::vector<std::string> class_titles(const std::vector<std::string>& classes,
                                       const std::vector<std::string>& folders);
 
-// The last part of a path, and what is before it ("." if nothing).
+// The last component of a path, and what precedes it ("." if nothing).
 std::string base_name(const std::string& path);
 std::string folder_of(const std::string& path);
 

@@ -1,4 +1,4 @@
-// Planning batches, making their rows in threads, and handing them out in order.
+// Planning batches, preparing their rows in threads, and returning them in order.
 #include "rondo/image/worker_pool.h"
 
 #include <fmt/core.h>
@@ -22,7 +22,7 @@ namespace {
 
 constexpr int64_t kMaxReplacements = 100;
 
-// Signals are for the thread that waits in next(), whose handlers and system calls expect them.
+// Signals are left to the thread waiting in next(), whose handlers and system calls expect them.
 class SignalsBlocked {
  public:
   SignalsBlocked() {
@@ -56,11 +56,11 @@ ImageLoader::WorkerPool::WorkerPool(const ImageSet& images, const AugmentConfig&
           options.threads);
   const int64_t pixels = saturating_product(options.side, options.side, 3 * sizeof(float));
   require_memory(saturating_product(pixels, options.rows, options.ahead),
-                 fmt::format("{} batches of {} images of {} x {} pixels, made ahead", options.ahead,
-                             with_commas(options.rows), options.side, options.side),
+                 fmt::format("{} batches of {} images of {} x {} pixels, prepared ahead",
+                             options.ahead, with_commas(options.rows), options.side, options.side),
                  "choose a smaller batch (train.batch) or smaller images (model.image)");
   if (images.count() == 0) {
-    throw Error(ExitCode::bad_input, "the set of images is empty", "give one with images");
+    throw Error(ExitCode::bad_input, "the set of images is empty", "use a set with images");
   }
 }
 
@@ -75,7 +75,7 @@ void ImageLoader::WorkerPool::start() {
       if (threads_.empty()) {
         throw Error(ExitCode::failure, fmt::format("cannot start a thread: {}", error.what()));
       }
-      return;  // fewer do it too
+      return;  // make do with fewer
     }
   }
 }
@@ -114,8 +114,8 @@ const std::vector<int64_t>& ImageLoader::WorkerPool::order_of(int64_t epoch) {
   return order_;
 }
 
-// Decides on the images of the next batch and puts its rows up as tasks; false if all slots are
-// taken or there is no next one. With the lock held.
+// Chooses the images of the next batch and queues its rows as tasks; false if all slots are taken
+// or there is no next batch. Requires the lock.
 bool ImageLoader::WorkerPool::plan_batch() {
   const int64_t count = images_.count();
   if (planned_ - taken_ >= options_.ahead ||
@@ -190,7 +190,7 @@ void ImageLoader::WorkerPool::work() {
   }
 }
 
-// Reads and augments the image into its row. False if it cannot be read, which is noted.
+// Reads and augments the image into its row. False if it cannot be read, which is recorded.
 bool ImageLoader::WorkerPool::try_row(Slot& slot, int64_t row, int64_t index) const {
   const auto at = static_cast<size_t>(row);
   float* out =
@@ -229,7 +229,7 @@ void ImageLoader::WorkerPool::make_row(Slot& slot, int64_t row) const {
     const auto tried = static_cast<int64_t>(slot.bad[at].size());
     if (tried >= std::min(kMaxReplacements, images_.count())) {
       throw Error(ExitCode::bad_input,
-                  fmt::format("{} images in a row cannot be read; the first: {}", tried,
+                  fmt::format("{} consecutive images cannot be read; the first: {}", tried,
                               slot.bad[at].front().reason),
                   "'rondo data check' lists all of them");
     }
@@ -237,7 +237,7 @@ void ImageLoader::WorkerPool::make_row(Slot& slot, int64_t row) const {
   }
 }
 
-// What is left to do when all rows are there: by the thread that made the last of them.
+// Completes a batch once all rows are done; called by the thread that finished the last one.
 void ImageLoader::WorkerPool::finish(Slot& slot) const {
   ImageBatch& batch = slot.batch;
   for (std::vector<BadImage>& bad : slot.bad) {
@@ -272,7 +272,7 @@ void ImageLoader::WorkerPool::finish(Slot& slot) const {
 void ImageLoader::WorkerPool::report(const ImageBatch& batch) {
   for (const BadImage& bad : batch.bad) {
     if (warned_.insert(bad.index).second) {
-      log_warn("{} (image passed over)", bad.reason);
+      log_warn("{} (image skipped)", bad.reason);
     }
   }
 }
@@ -296,7 +296,7 @@ bool ImageLoader::WorkerPool::next(ImageBatch& out) {
   std::swap(out, slot.batch);
   slot.ready = false;
   ++taken_;
-  while (plan_batch()) {  // the slot is free: work on, while the caller computes
+  while (plan_batch()) {  // the slot is free: prepare more while the caller computes
   }
   lock.unlock();
   task_there_.notify_all();

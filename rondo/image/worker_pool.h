@@ -1,5 +1,5 @@
-// The threads behind ImageLoader. A ring of slots holds the batches being made; a task is one row.
-// Internal to pipeline*.cpp.
+// The threads behind ImageLoader. A ring of slots holds the batches in progress; a task is one row.
+// Internal to ImageLoader.
 #pragma once
 
 #include <condition_variable>
@@ -29,20 +29,20 @@ class ImageLoader::WorkerPool {
   const AugmentConfig& config() const { return config_; }
   const LoaderOptions& options() const { return options_; }
   const Augmenter& augmenter() const { return augmenter_; }
-  // Batches of all shards up to now.
+  // Batches of all shards so far.
   int64_t passed() const { return begun_at_ + taken_ * options_.shard.size; }
   int64_t skipped() const { return static_cast<int64_t>(warned_.size()); }
   int64_t batches() const { return (images_.count() + options_.rows - 1) / options_.rows; }
 
  private:
-  // A batch being made. Its rows are filled without the lock, each by one thread.
+  // A batch in progress. Its rows are filled without the lock, each by one thread.
   struct Slot {
     ImageBatch batch;
     int64_t number = 0;
     int64_t unfinished = 0;                  // rows
     std::vector<std::vector<BadImage>> bad;  // [rows]
-    std::vector<uint8_t> lost;               // [rows]; evaluation: 1, the row could not be read
-    std::exception_ptr failure;              // the first row's that failed
+    std::vector<uint8_t> lost;               // [rows]; evaluation: 1 if the row could not be read
+    std::exception_ptr failure;              // of the first failed row
     int64_t failed_row = 0;
     bool ready = false;
   };
@@ -60,7 +60,7 @@ class ImageLoader::WorkerPool {
   void finish(Slot& slot) const;
   void report(const ImageBatch& batch);
   const std::vector<int64_t>& order_of(int64_t epoch);
-  // Which batch of all shards our n-th one is.
+  // The index of our n-th batch among those of all shards.
   int64_t number_of(int64_t n) const {
     return begun_at_ + n * options_.shard.size + options_.shard.rank;
   }
@@ -70,9 +70,9 @@ class ImageLoader::WorkerPool {
   LoaderOptions options_;
   Augmenter augmenter_;
 
-  // Only the thread that calls next() touches these.
-  int64_t begun_at_ = 0;  // batches of all shards passed before our first
-  int64_t taken_ = 0;     // batches handed out
+  // Used only by the thread that calls next().
+  int64_t begun_at_ = 0;  // batches of all shards before our first
+  int64_t taken_ = 0;     // batches returned
   std::set<int64_t> warned_;
   std::vector<std::thread> threads_;
 
@@ -81,10 +81,10 @@ class ImageLoader::WorkerPool {
   std::condition_variable batch_ready_;
   std::vector<Slot> slots_;  // batch n is made in slot n % ahead
   std::deque<Task> tasks_;
-  int64_t planned_ = 0;  // batches whose tasks were handed out
+  int64_t planned_ = 0;  // batches whose tasks have been queued
   bool stopping_ = false;
   int64_t order_epoch_ = -1;
-  std::vector<int64_t> order_;  // of that epoch
+  std::vector<int64_t> order_;  // of order_epoch_
 };
 
 }  // namespace rondo

@@ -1,4 +1,4 @@
-// Translations read again by the forward pass.
+// Checking translations against the forward pass.
 #include "rondo/infer/agreement.h"
 
 #include "rondo/nn/precision.h"
@@ -8,7 +8,7 @@ namespace {
 
 constexpr size_t kSentencesAtOnce = 32;
 
-// Rows of tokens, filled up with padding. [B, T]
+// Padded rows of tokens. [B, T]
 Tensor padded_rows(const std::vector<std::vector<int64_t>>& rows, int64_t padding) {
   size_t longest = 0;
   for (const auto& row : rows) longest = std::max(longest, row.size());
@@ -23,7 +23,7 @@ Tensor padded_rows(const std::vector<std::vector<int64_t>>& rows, int64_t paddin
 struct Reread {
   std::vector<std::vector<int64_t>> sources;  // with the end token
   std::vector<std::vector<int64_t>> inputs;   // begin token, then the translation
-  std::vector<std::vector<int64_t>> labels;   // the translation, then the end token if it chose to
+  std::vector<std::vector<int64_t>> labels;   // the translation, then the end token if not forced
 };
 
 int64_t count_same(EncoderDecoder& model, const SearchTokens& special_tokens,

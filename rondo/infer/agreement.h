@@ -1,5 +1,5 @@
-// Whether decoding writes what the network would write as it is trained: weights packed, signals
-// folded, caches and token by token on one side, the plain forward pass of training on the other.
+// Compares decoding (packed weights, folded signals, caches, token by token) with the plain forward
+// pass of training: whether both generate the same translations.
 #pragma once
 
 #include "rondo/infer/translator.h"
@@ -8,7 +8,7 @@ namespace rondo {
 
 struct Agreement {
   int64_t sentences = 0;
-  int64_t same = 0;  // of which every token is the likeliest one by the forward pass too
+  int64_t same = 0;  // sentences whose every token is also the argmax of the forward pass
 
   Agreement& operator+=(const Agreement& more) {
     sentences += more.sentences;
@@ -18,9 +18,9 @@ struct Agreement {
 };
 
 // `written` are greedy translations (a beam of 1) of `lines` by `translator`; `as_trained` has the
-// same weights, not converted. Its forward pass over each whole translation says whether it would
-// have written the same: with bf16, in the mixed precision of training. Lines without text, and
-// those that were cut, do not count.
+// same weights, unconverted. Its forward pass over each whole translation tells whether it would
+// generate the same; `bf16`: in the mixed precision of training. Blank and truncated lines are
+// skipped.
 Agreement greedy_agreement(const Translator& translator, EncoderDecoder& as_trained, bool bf16,
                            const std::vector<std::string>& lines,
                            const std::vector<Translation>& written);

@@ -11,17 +11,16 @@
 namespace rondo {
 namespace {
 
-// One sentence that is being translated. Its rows in the batch hold `live` hypotheses, at first the
-// empty one alone.
+// A sentence being translated. Its rows in the batch are the `live` hypotheses, initially only the
+// empty one.
 struct Sentence {
   int64_t number = 0;  // row of the source
-  int64_t limit = 0;   // tokens at most, the end token included
+  int64_t limit = 0;   // maximum number of tokens, including the end token
   std::vector<std::vector<int32_t>> live;
   std::vector<Hypothesis> finished;
 };
 
-// The best continuations of every row: `width` of them [rows, width], and the end token's own
-// score.
+// The best `width` continuations of every row [rows, width], and the score of the end token.
 struct Continuations {
   Tensor scores;  // log p of the whole hypothesis, double
   Tensor tokens;
@@ -77,7 +76,7 @@ class Search {
             (end + shift.squeeze(1)).contiguous()};
   }
 
-  // Twice the beam, so that however many of them end, enough go on.
+  // Twice the beam: even if `beam` of them end, enough continue.
   int64_t candidates(int64_t vocabulary) const { return std::min(2 * options_.beam, vocabulary); }
 
   struct Best {
@@ -85,8 +84,8 @@ class Search {
     Tensor norm;            // log Σ exp of all [R], double
   };
 
-  // Of every row, with what is banned at -∞. Where the head is rounded a few more are to be looked
-  // at exactly.
+  // Of every row, with banned tokens at -∞. If the head is rounded, a few more are taken, to be
+  // rescored exactly.
   Best best_tokens(const nn::Rows& logits) const {
     constexpr int64_t kMore = 4;
     const int64_t rows = logits.count;
@@ -117,7 +116,7 @@ class Search {
     return {best, indices.gather(1, places)};
   }
 
-  // A step of every sentence; what goes on becomes scores_, tokens_ and rows_.
+  // One step of every sentence; surviving hypotheses become scores_, tokens_ and rows_.
   void advance(const Continuations& next, int64_t length) {
     std::vector<double> scores;
     std::vector<int64_t> tokens;
@@ -133,9 +132,9 @@ class Search {
     follow(rows);
   }
 
-  // Row i goes on from what was row from[i].
+  // Row i continues the previous row from[i].
   void follow(const std::vector<int64_t>& from) {
-    std::vector<int64_t> last(rows_.size(), -1);  // who may take it over as it is
+    std::vector<int64_t> last(rows_.size(), -1);  // the last user, which may move from it
     for (size_t i = 0; i < from.size(); ++i) {
       last[static_cast<size_t>(from[i])] = static_cast<int64_t>(i);
     }
@@ -155,7 +154,7 @@ class Search {
     int64_t token;
   };
 
-  // The 2·beam best continuations of a sentence, best first; equals by row and token.
+  // The 2·beam best continuations of a sentence, best first; ties by row and token.
   std::vector<Candidate> best_of(const Continuations& next, int64_t first, int64_t count) const {
     const int64_t width = next.scores.size(1);
     const double* scores = next.scores.data_ptr<double>();
@@ -181,7 +180,7 @@ class Search {
             std::vector<double>& scores, std::vector<int64_t>& tokens, std::vector<int64_t>& rows) {
     const int64_t beam = options_.beam;
     const auto count = static_cast<int64_t>(s.live.size());
-    if (length == s.limit) {  // no room for anything but the end
+    if (length == s.limit) {  // only the end token is allowed
       const double* end = next.end.data_ptr<double>();
       for (int64_t r = first; r < first + count; ++r) {
         if (std::isfinite(end[r]))
@@ -196,7 +195,7 @@ class Search {
     for (const Candidate& c : best_of(next, first, count)) {
       const auto& prefix = s.live[static_cast<size_t>(c.row - first)];
       if (c.token == special_tokens_.end) {
-        // An end far down the list is worse than `beam` hypotheses that go on.
+        // An end token below rank `beam` is worse than `beam` other continuations.
         if (rank < beam) finish(s, prefix, c.score, length);
       } else if (static_cast<int64_t>(live.size()) < beam) {
         live.push_back(prefix);
@@ -232,7 +231,7 @@ class Search {
     s.finished.push_back(std::move(h));
   }
 
-  // Moves sentences that are over to the results.
+  // Moves finished sentences to the results.
   void collect(std::vector<std::vector<Hypothesis>>& results) {
     for (Sentence& s : sentences_) {
       if (!s.live.empty()) continue;
@@ -253,7 +252,7 @@ class Search {
   kernels::Team& team_;
   CompiledTranslationModel::Workspace workspace_;
   std::vector<RowPast> rows_;
-  std::vector<Sentence> sentences_;  // their rows follow each other
+  std::vector<Sentence> sentences_;  // their rows are consecutive
   std::vector<double> scores_;       // [rows] log p of each row's hypothesis
   std::vector<int64_t> tokens_;      // [rows] its newest token
 };
@@ -262,8 +261,8 @@ void check_marks(const SearchTokens& special_tokens, int64_t vocabulary) {
   std::vector<int64_t> all = special_tokens.banned;
   all.insert(all.end(), {special_tokens.begin, special_tokens.end});
   for (const int64_t mark : all) {
-    require(mark >= 0 && mark < vocabulary, "beam search: expected marks from 0 to {}, got {}",
-            vocabulary - 1, mark);
+    require(mark >= 0 && mark < vocabulary,
+            "beam search: expected special tokens from 0 to {}, got {}", vocabulary - 1, mark);
   }
 }
 
@@ -273,10 +272,10 @@ void check_beam_options(const BeamOptions& o) {
   require(o.beam >= 1 && o.n_best >= 1,
           "beam search: expected 1 or more hypotheses, got a beam of {} and {} best", o.beam,
           o.n_best);
-  require(o.max_length >= 1, "beam search: expected translations of 1 or more tokens, got {}",
+  require(o.max_length >= 1, "beam search: expected a maximum length of 1 or more, got {}",
           o.max_length);
   require(o.max_ratio >= 0 && o.max_extra >= 0 && std::isfinite(o.max_ratio),
-          "beam search: expected a ratio and extra tokens of 0 or more, got {} and {}", o.max_ratio,
+          "beam search: expected max ratio and max extra of 0 or more, got {} and {}", o.max_ratio,
           o.max_extra);
   require(std::isfinite(o.length_penalty), "beam search: expected a finite length penalty, got {}",
           o.length_penalty);

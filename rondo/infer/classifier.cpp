@@ -13,14 +13,14 @@
 namespace rondo {
 namespace {
 
-// Softmax in double, so that the shares of many classes still sum to one.
+// Softmax in double, so that probabilities of many classes sum to one.
 Prediction likeliest_classes(const float* logits, int64_t classes, int64_t top) {
   const float highest = *std::max_element(logits, logits + classes);
   double sum = 0;
   for (int64_t c = 0; c < classes; ++c) sum += std::exp(double{logits[c]} - double{highest});
   if (!std::isfinite(sum)) {
-    throw Error(ExitCode::bad_input, "the network's answer is no finite number",
-                "its weights are damaged, or training diverged");
+    throw Error(ExitCode::bad_input, "the network's output is not finite",
+                "its weights are corrupt, or training diverged");
   }
   std::vector<int64_t> order(static_cast<size_t>(classes));
   std::iota(order.begin(), order.end(), 0);
@@ -57,7 +57,7 @@ Prediction Classifier::classify_image(std::string_view image, int64_t top,
 
 std::vector<Prediction> Classifier::classify(const float* pixels, int64_t rows, int64_t top) const {
   require(rows >= 0 && (rows == 0 || pixels != nullptr) && top >= 1,
-          "classifier: expected pixels and 1 or more classes, got {} images and {} classes",
+          "classifier: expected images and 1 or more top classes, got {} images and {} classes",
           pixels == nullptr ? 0 : rows, top);
   if (rows == 0) return {};
   const int64_t classes = runner_.classes();

@@ -1,5 +1,5 @@
-// From images to the likeliest classes. A classifier is immutable and may be called from any
-// thread; callers take turns at the runtime's threads.
+// Classifies images. A classifier is immutable and may be called from any thread; callers take
+// turns at the runtime's threads.
 #pragma once
 
 #include "rondo/image/augment.h"
@@ -11,22 +11,22 @@ struct ClassProbability {
   int64_t number = 0;
   double probability = 0;
 };
-using Prediction = std::vector<ClassProbability>;  // likeliest first; of equals the lower number
+using Prediction = std::vector<ClassProbability>;  // likeliest first; ties by lower number
 
 class Classifier {
  public:
   explicit Classifier(ImageModel model);
 
-  // The `top` likeliest classes of an image, given as the bytes of a JPEG or PNG file. `name`: what
-  // an Error calls it.
+  // The `top` likeliest classes of an image, given as the bytes of a JPEG or PNG file. `name`: used
+  // for the image in error messages.
   Prediction classify_image(std::string_view image, int64_t top,
                             const std::string& name = "image") const;
-  // Such bytes as the network reads them [3, side, side].
+  // Such an image as network input [3, side, side].
   std::vector<float> prepare(std::string_view image, const std::string& name = "image") const;
 
-  // The `top` likeliest classes of each image, all of them where there are fewer. pixels: [rows, 3,
-  // side, side] as Augmenter::evaluate() makes them. Error{bad_input} if the network answers
-  // something that is no number.
+  // The `top` likeliest classes of each image, or all if there are fewer. pixels: [rows, 3, side,
+  // side] as produced by Augmenter::evaluate(). Throws Error{bad_input} if the network's output is
+  // not finite.
   std::vector<Prediction> classify(const float* pixels, int64_t rows, int64_t top) const;
 
   int64_t side() const { return side_; }

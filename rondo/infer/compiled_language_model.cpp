@@ -1,4 +1,4 @@
-// Packing a language model, and its step.
+// Packing a language model, and decoding steps.
 #include "rondo/infer/compiled_language_model.h"
 
 #include <algorithm>
@@ -12,7 +12,7 @@ namespace rondo {
 CompiledLanguageModel::CompiledLanguageModel(std::shared_ptr<LanguageModel> model,
                                              kernels::PackedFormat format)
     : packer_(format), model_(std::move(model)) {
-  require(model_ != nullptr, "language model: no model is given");
+  require(model_ != nullptr, "language model: no model given");
   const at::NoGradGuard no_grad;
   model_->eval();
   stack_ = model_->stack().compile(packer_, {});

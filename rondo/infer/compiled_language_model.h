@@ -1,6 +1,6 @@
-// A language model ready to write with: its weights packed once, in a format with as many bits as
-// wanted. Immutable, and shared by any number of sessions in any number of threads; changes of the
-// model's weights after this are not noticed.
+// A language model compiled for generation: its weights are packed once, in the chosen format.
+// Immutable and shared by any number of sessions in any number of threads; later changes to the
+// model's weights have no effect.
 #pragma once
 
 #include "rondo/infer/step_sharing.h"
@@ -10,31 +10,31 @@ namespace rondo {
 
 class CompiledLanguageModel {
  public:
-  // Leaves the model in evaluation mode. Prompts are read by the model itself, in fp32.
+  // Leaves the model in evaluation mode. Prompts are processed by the model itself, in fp32.
   CompiledLanguageModel(std::shared_ptr<LanguageModel> model, kernels::PackedFormat format);
   CompiledLanguageModel(const CompiledLanguageModel&) = delete;
   CompiledLanguageModel& operator=(const CompiledLanguageModel&) = delete;
 
   const LanguageModelConfig& config() const { return model_->config(); }
   kernels::PackedFormat format() const { return packer_.format(); }
-  // Of packed weights: what one step reads.
+  // Size of the packed weights, which every step reads.
   size_t bytes() const { return packer_.bytes(); }
 
-  // A document's past from its state (of one row; empty: a new document), and back.
+  // Converts a document's state (of one row; empty: a new document) to caches, and back.
   RowPast open(State state) const;
   State save(const RowPast& past) const;
 
-  // What a step needs besides weights: each caller has one.
+  // Buffers for steps; each caller has its own.
   struct Workspace {
     StepParts parts;
     nn::RowBuffer logits;  // [rows, V] after step()
     kernels::ThreadChoice threads;
   };
-  // Reads tokens[i] into rows[i], all with one pass over the weights. `workspace.logits` is what
-  // follows each. A row's numbers do not depend on the others'. No torch operation is run.
+  // Feeds tokens[i] to rows[i], in one pass over the weights; `workspace.logits` receives the next
+  // token's logits. A row's results do not depend on the others. Runs no torch operations.
   void step(const StepRows& rows, const std::vector<int64_t>& tokens, kernels::Team& team,
             Workspace& workspace) const;
-  // Reads `tokens` as training would: whole segments at once. → logits after the last [V].
+  // Processes `tokens` in whole segments, as in training. → logits after the last [V].
   Tensor read(const std::vector<int32_t>& tokens, State& state) const;
 
  private:

@@ -1,4 +1,4 @@
-// Packing a translation model, encoding, and a step of decoding.
+// Packing a translation model, encoding, and decoding steps.
 #include "rondo/infer/compiled_translation_model.h"
 
 #include <algorithm>
@@ -8,7 +8,7 @@
 namespace rondo {
 namespace {
 
-// A network of its own with the same tensors.
+// A separate network that shares the tensors.
 std::shared_ptr<EncoderDecoder> sharing_copy(const EncoderDecoder& model) {
   auto copy = std::make_shared<EncoderDecoder>(model.config());
   const auto theirs = model.named_parameters();
@@ -88,7 +88,7 @@ std::vector<RowPast> CompiledTranslationModel::encode(const Tensor& source, kern
   return rows;
 }
 
-// Row by row.
+// With reference kernels: row by row.
 void CompiledTranslationModel::step_plainly(const StepRows& rows,
                                             const std::vector<int64_t>& tokens,
                                             Workspace& w) const {
@@ -121,7 +121,7 @@ void CompiledTranslationModel::step(const StepRows& rows, const std::vector<int6
       copy_->embed_target(at::tensor(tokens, at::kLong).unsqueeze(1), rows.front()->tokens_seen)
           .to(at::kFloat)
           .contiguous();            // [n, 1, D]
-  const int members = team.size();  // a search is too short to find out what is faster
+  const int members = team.size();  // a search is too short for tuning the number of threads
   w.parts.begin(decoder_, rows, members, [&](const StepParts::Part& part, const nn::Rows& x) {
     for (int64_t r = 0; r < part.count(); ++r) {
       std::copy_n(embedded.data_ptr<float>() + (part.first + r) * width, width, x[r]);

@@ -1,8 +1,7 @@
-// A translation model ready for use: weights packed once in a format with as many bits as wanted,
-// level signals folded into weights of each level's own. Sentences are encoded by a
-// CompiledSequenceStack, tokens decoded by a CompiledStack; where the process uses reference
-// kernels, both by the network's own modules in fp32. The model itself stays as it is. Immutable,
-// and shared by any number of threads.
+// A translation model compiled for inference: weights packed once in the chosen format, level
+// signals folded into per-level weights. A CompiledSequenceStack encodes sentences and a
+// CompiledStack decodes tokens; with reference kernels, the network's own modules do both in fp32.
+// The model itself is not modified. Immutable and shared by any number of threads.
 #pragma once
 
 #include "rondo/infer/step_sharing.h"
@@ -10,8 +9,8 @@
 
 namespace rondo {
 
-// How the low-rank signals of a level are applied. Folded takes the fewest operations and, for
-// every level, memory for maps of its own.
+// How the low-rank signals of a level are applied. Folded needs the fewest operations, but memory
+// for separate maps at every level.
 enum class SignalMode { folded, apart };
 
 class CompiledTranslationModel {
@@ -22,24 +21,24 @@ class CompiledTranslationModel {
 
   const EncoderDecoderConfig& config() const { return copy_->config(); }
 
-  // What a search needs besides weights.
+  // Buffers of a search.
   struct Workspace {
     SequenceWorkspace encoder;
     StepParts parts;
     nn::RowBuffer output, logits;  // [rows, D] and [rows, V] after step()
   };
-  // Encodes source [B, S] (padded) → for each sentence a row that has read nothing of its
-  // translation. Copies of a row (RowPast::clone) share what they have in common.
+  // Encodes source [B, S] (padded) → for each sentence, a row with an empty translation. Copies of
+  // a row (RowPast::clone) share what they have in common.
   std::vector<RowPast> encode(const Tensor& source, kernels::Team& team,
                               Workspace& workspace) const;
 
-  // Reads tokens[i] into rows[i], all as far in their sentences. A row's numbers do not depend on
-  // the others'.
+  // Feeds tokens[i] to rows[i]; all rows must be at the same position. A row's results do not
+  // depend on the others.
   void step(const StepRows& rows, const std::vector<int64_t>& tokens, kernels::Team& team,
             Workspace& workspace) const;
 
-  // With weights in fewer bits, logits of tokens[i][·] alone after row i of `output` by the head's
-  // weights as they were: the best few tokens are seldom far apart. [rows, K] each.
+  // With reduced-precision weights: the logits of tokens[i][·] for row i of `output` by the head's
+  // original weights, since the best few tokens are often close. [rows, K] each.
   bool head_is_rounded() const { return rounded_; }
   Tensor exact_logits(const nn::Rows& output, const Tensor& tokens) const;
 

@@ -1,4 +1,4 @@
-// Reading and writing one document.
+// Generating one document.
 #include "rondo/infer/generator.h"
 
 #include <utility>

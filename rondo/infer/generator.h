@@ -1,8 +1,8 @@
-// Writing one document with a language model, for as long as asked, in constant memory and constant
-// time per token: prompts are read many tokens at once, then tokens are sampled one by one. Exactly
-// what the model would compute on the whole text.
+// Generates one document of any length with a language model, in constant memory and constant time
+// per token: prompts are processed many tokens at once, then tokens are sampled one by one. Results
+// are exactly those of the model on the whole text.
 //
-// One thread at a time may use a generator; generators of one model may run in different threads.
+// Only one thread at a time may use a generator; generators of one model may run concurrently.
 #pragma once
 
 #include "rondo/infer/sampler.h"
@@ -18,24 +18,24 @@ class Generator {
   Generator(const Generator&) = delete;
   Generator& operator=(const Generator&) = delete;
 
-  // Reads tokens without writing.
+  // Appends tokens to the document.
   void read(const std::vector<int32_t>& tokens);
-  // Writes the next token. If nothing was read yet, `start` is read first.
+  // Generates the next token. In an empty document, `start` is appended first.
   int64_t write(Sampler& sampler, int64_t start);
 
-  // The state after all tokens read and written so far, the last written one included.
+  // The state after all tokens so far, including the last generated one.
   State state();
   int64_t position() const { return position_; }
-  // The document's last tokens, read or written, for a sampler to remember.
+  // The document's last tokens, for a sampler to remember.
   const std::deque<int64_t>& recent() const { return recent_.tokens(); }
 
  private:
-  // Reads the token that was written last, if the model has not yet.
+  // Feeds the last generated token to the model, if not yet done.
   void settle();
 
   Session session_;
   Session::RowId row_;
-  int64_t pending_ = -1;  // written, not yet read by the model
+  int64_t pending_ = -1;  // generated, but not yet fed to the model
   int64_t position_;
   RecentTokens recent_;
 };

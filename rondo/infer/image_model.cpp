@@ -17,8 +17,8 @@ const DepthConfig& depth_of(const ModelConfig& config) {
   return vision != nullptr ? vision->depth : std::get<PyramidConfig>(config.network).depth;
 }
 
-// Which projection of `trained` follows the same block in the same loop as projection `index` of
-// `now`: they are numbered through, so that other loops give other numbers. kNone: none does.
+// The projection of `trained` that follows the same block in the same loop as projection `index` of
+// `now`: indices depend on the number of loops. kNone: there is none.
 int64_t trained_projection(int64_t index, const DepthPlan& now, const DepthPlan& trained) {
   for (const Level& level : now.levels) {
     if (level.projection != index) continue;
@@ -29,7 +29,7 @@ int64_t trained_projection(int64_t index, const DepthPlan& now, const DepthPlan&
   return kNone;
 }
 
-// With fewer loops than trained with, the weights of the first ones are taken.
+// With fewer loops than in training, the weights of the first loops are used.
 std::string trained_name(const std::string& name, const DepthConfig& now,
                          const DepthConfig& trained) {
   const std::string key = "projection.";
@@ -44,7 +44,7 @@ std::string trained_name(const std::string& name, const DepthConfig& now,
   return name.substr(0, number) + std::to_string(before) + name.substr(number + digits);
 }
 
-// Loads what the network needs; a file of more loops or levels holds more than that.
+// Loads the weights the network needs; a file with more loops or levels contains more.
 void load_part(Network& network, const TrainedFiles& files, const ModelConfig& config,
                const std::string& given, int64_t loops, Verify verify) {
   const at::NoGradGuard no_grad;
@@ -55,10 +55,10 @@ void load_part(Network& network, const TrainedFiles& files, const ModelConfig& c
     const TensorEntry* entry = find_weight(file, theirs);
     if (entry == nullptr) {
       throw Error(ExitCode::bad_input,
-                  fmt::format("{}: cannot apply {} loops: every loop has weights of its own, and "
-                              "'{}' is not among them",
+                  fmt::format("{}: cannot apply {} loops: every loop has its own weights, and '{}' "
+                              "is missing",
                               given, loops, name),
-                  "ask for at most as many as it was trained with");
+                  "use at most as many as in training");
     }
     const Tensor weights = tensor_view(file, *entry);
     if (weights.sizes() != tensor.sizes()) {
@@ -119,9 +119,9 @@ ClassNames read_names_for(const ModelConfig& config, const std::string& path) {
   const int64_t classes = image_classes(config);
   if (names.count() != classes) {
     throw Error(ExitCode::bad_input,
-                fmt::format("{}: expected {} classes, as the network has, got {}", path,
+                fmt::format("{}: expected {} classes, as in the network, got {}", path,
                             with_commas(classes), with_commas(names.count())),
-                "one class a line, in the order of their numbers");
+                "list one class per line, in the order of class numbers");
   }
   return names;
 }

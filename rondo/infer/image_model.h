@@ -1,5 +1,4 @@
-// Trained image networks ready for use, with all that belongs to their images: how they are
-// prepared and what the classes are called.
+// Loads trained image networks, with their image preprocessing and class names.
 #pragma once
 
 #include "rondo/config/trained_files.h"
@@ -11,25 +10,25 @@ namespace rondo {
 struct ImageModel {
   std::shared_ptr<Network> network;  // in evaluation mode
   ModelConfig config;
-  AugmentConfig augment;  // as it was trained; ImageNet's for a file that does not say
+  AugmentConfig augment;  // as in training; ImageNet's if the file has none
   ImageDataConfig data;   // of the run; empty for a model file
-  ClassNames names;       // as many as classes; numbers where none are known
+  ClassNames names;       // one per class; numbers where names are unknown
 };
 
-// `given`: a run folder or a model file. `loops`: so many loops (recursive networks) or levels
-// (ring and universal ones) instead of those trained with; 0 = those. Error{bad_input} if it is no
-// image network, or if more are asked for than it has weights for.
+// `given`: a run folder or a model file. `loops`: the number of loops (recursive networks) or
+// levels (ring and universal ones); 0 = as in training. Throws Error{bad_input} if it is not an
+// image network, or has no weights for that many.
 ImageModel load_image_model(const std::string& given, int64_t loops = 0,
                             Verify verify = Verify::checksum);
 
-// The network of an image model as inference runs it; later changes of its weights are not noticed.
+// Compiles an image network for inference; later changes to its weights have no effect.
 std::shared_ptr<const CompiledImageNetwork> compile_image_network(const Network& network);
 
 // Logits [B, classes] of images [B, 3, side, side] by the network's own modules, without gradients.
 Tensor image_logits(Network& network, const Tensor& images);
 
-// The names in `path` for the classes of a network. Error{usage} if it is no image network,
-// Error{bad_input} unless there are as many as it has classes.
+// The class names in `path` for a network. Throws Error{usage} if it is not an image network,
+// Error{bad_input} unless there is one name per class.
 ClassNames read_names_for(const ModelConfig& config, const std::string& path);
 
 }  // namespace rondo

@@ -1,4 +1,4 @@
-// Images by the compiled network, or by the network itself.
+// Running images through the compiled network, or the network's own modules.
 #include "rondo/infer/image_runner.h"
 
 #include "rondo/base/require.h"
@@ -9,7 +9,7 @@ namespace rondo {
 namespace {
 
 const Network& given_network(const std::shared_ptr<Network>& network) {
-  require(network != nullptr, "images: no network is given");
+  require(network != nullptr, "images: no network given");
   return *network;
 }
 

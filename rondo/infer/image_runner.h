@@ -1,7 +1,7 @@
-// Logits of batch after batch of images by one network in evaluation mode: what classifying,
-// scoring and teachers run. Compiled once (CompiledImageNetwork), in fp32, to within 1e-5 of the
-// network's own modules; by these where they do something else: with reference kernels, or under
-// mixed precision.
+// Computes logits of image batches with one network in evaluation mode, for classification,
+// evaluation and distillation teachers. Compiled once (CompiledImageNetwork), in fp32, to within
+// 1e-5 of the network's own modules, which run instead with reference kernels or under mixed
+// precision.
 //
 // May be called from any thread; callers take turns at the runtime's threads.
 #pragma once
@@ -12,7 +12,7 @@ namespace rondo {
 
 class ImageRunner {
  public:
-  // Later changes of the network's weights are not noticed.
+  // Later changes to the network's weights have no effect.
   explicit ImageRunner(std::shared_ptr<Network> network);
 
   int64_t classes() const { return compiled_->classes(); }
@@ -23,7 +23,7 @@ class ImageRunner {
  private:
   std::shared_ptr<Network> network_;
   std::shared_ptr<const CompiledImageNetwork> compiled_;
-  std::shared_ptr<ImageWorkspace> workspace_;  // of whoever has the turn
+  std::shared_ptr<ImageWorkspace> workspace_;  // used by the caller that has the turn
 };
 
 }  // namespace rondo

@@ -22,7 +22,7 @@ TrainedLanguageModel load_language_model(const std::string& given, const std::st
   trained.tokenizer = make_tokenizer(chosen);
   if (trained.tokenizer->vocabulary() > config.vocabulary) {
     throw Error(ExitCode::bad_input,
-                fmt::format("tokenizer {}: expected at most {} tokens as in the model, got {}",
+                fmt::format("tokenizer {}: expected at most {} tokens, as in the model, got {}",
                             chosen, config.vocabulary, trained.tokenizer->vocabulary()),
                 "use the tokenizer the model was trained with");
   }
@@ -46,8 +46,8 @@ TrainedTranslator load_translation_model(const std::string& given, const std::st
     trained.data.target_tokenizer.clear();
   }
   if (trained.data.tokenizer_of_source().empty()) {
-    throw Error(ExitCode::usage, fmt::format("{}: a model file does not know its tokenizer", given),
-                "say which: --tokenizer FILE");
+    throw Error(ExitCode::usage, fmt::format("{}: a model file does not name its tokenizer", given),
+                "pass it with --tokenizer FILE");
   }
   trained.tokenizers = open_pair_tokenizers(trained.data, config);
   trained.model = std::make_shared<EncoderDecoder>(config);

@@ -1,5 +1,5 @@
-// Trained models ready for use, from a run folder (its best model) or a model file: the network in
-// evaluation mode, with the tokenizers, class names and image preparation that belong to it.
+// Loads trained models from a run folder (its best model) or a model file: the network in
+// evaluation mode, with its tokenizers, class names and image preprocessing.
 #pragma once
 
 #include <variant>
@@ -18,12 +18,12 @@ struct TrainedLanguageModel {
   ModelConfig config;
   TextConfig data;  // of the run; empty for a model file
 
-  // Of model and tokenizer: whose states these are. Reads all weights, so ask only if one is there.
+  // Of model and tokenizer, for their states. Hashes all weights: call only if there is a state.
   std::string fingerprint() const;
 };
 
 // `given`: a run folder or a model file. `tokenizer`: overrides the run's; "" = the run's, or
-// bytes. Error{bad_input} if it is neither, or not a language model.
+// bytes. Throws Error{bad_input} if `given` is neither, or not a language model.
 TrainedLanguageModel load_language_model(const std::string& given, const std::string& tokenizer,
                                          Verify verify = Verify::checksum);
 
@@ -37,7 +37,7 @@ struct TrainedTranslator {
 TrainedTranslator load_translation_model(const std::string& given, const std::string& tokenizer,
                                          Verify verify = Verify::checksum);
 
-// Any of them. `tokenizer`: as above; image networks have none.
+// Loads any of them. `tokenizer`: as above; image networks have none.
 using TrainedModel = std::variant<TrainedLanguageModel, TrainedTranslator, ImageModel>;
 TrainedModel load(const std::string& given, const std::string& tokenizer = "",
                   Verify verify = Verify::checksum);

@@ -1,4 +1,4 @@
-// Starting torch, taking turns, and the thread that torch runs on.
+// Starting torch, taking turns, and the thread that runs torch.
 #include "rondo/infer/runtime.h"
 
 #include <ATen/ATen.h>
@@ -17,10 +17,10 @@
 namespace rondo {
 namespace {
 
-// libgomp ends the process where it cannot start a thread: whether all can be had is tried first.
+// libgomp aborts the process if it cannot start a thread, so this tries to start all of them first.
 void require_threads(int64_t count) {
   std::mutex mutex;
-  std::unique_lock<std::mutex> held(mutex);  // so that all of them are there at once
+  std::unique_lock<std::mutex> held(mutex);  // keeps all of them alive at once
   std::vector<std::thread> started;
   std::string failure;
   try {
@@ -40,16 +40,16 @@ void require_threads(int64_t count) {
               "use fewer threads, or raise the limit (ulimit -u, ulimit -v)");
 }
 
-// Makes OpenBLAS map the buffers of its threads now, while there is room for them.
+// Makes OpenBLAS map its per-thread buffers now, while there is memory for them.
 void take_blas_buffers() {
   constexpr int64_t kSide = 256;  // enough for it to use all threads
   const at::Tensor ones = at::ones({kSide, kSide});
   at::mm(ones, ones);
 }
 
-// Beside tensors, which have an allocator of their own, scratch memory of libtorch's operations
-// comes and goes every step: its pages are not handed back to the system each time either. Under
-// ulimit -v or -d nothing is kept that is not needed.
+// Tensors have their own allocator, but libtorch's operations allocate and free scratch memory at
+// every step: keep those pages instead of returning them to the system. Not under ulimit -v or -d,
+// where memory is scarce.
 void keep_freed_pages() {
 #if defined(__GLIBC__)
   if (!named_limits().empty()) return;

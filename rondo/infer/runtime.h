@@ -1,8 +1,9 @@
-// What all computing in a process shares: torch's threads, our allocator, which kernels run, and
-// one team of threads for decoding however many sessions there are. Made by whoever uses the
-// library: Runtime::start() with options, or with defaults by the first that needs it.
+// Process-wide compute resources: torch's threads, our allocator, the choice of kernels, and one
+// thread team for decoding, however many sessions there are. Started by Runtime::start() with
+// options, or with defaults on first use.
 //
-// Thread-safe but for start() and use_threads(), which must not run beside anything else.
+// Thread-safe except for start() and use_threads(), which must not run concurrently with anything
+// else.
 #pragma once
 
 #include <condition_variable>
@@ -16,20 +17,21 @@
 namespace rondo {
 
 struct RuntimeOptions {
-  int64_t threads = 0;  // 0 = one for each core this process may use
+  int64_t threads = 0;  // 0 = one per core this process may use
   nn::Kernels kernels = nn::Kernels::fused;
 };
 
 class Runtime {
  public:
-  // Error if the threads or their memory cannot be had. May be called again to change the options.
+  // Throws Error if the threads or their memory are not available. May be called again to change
+  // the options.
   static Runtime& start(const RuntimeOptions& options);
   static Runtime& get();
 
   int threads() const { return threads_; }
   void use_threads(int threads);
 
-  // Whoever has the turn may use all threads; others wait, first come, first served.
+  // Exclusive use of all threads; others wait, first come, first served.
   class Turn {
    public:
     explicit Turn(Runtime& runtime);
@@ -38,14 +40,14 @@ class Runtime {
     Turn& operator=(const Turn&) = delete;
 
     kernels::Team& team() const { return *runtime_.team_; }
-    // Runs `work`, which uses torch, on the runtime's own thread, and waits for it: torch's OpenMP
-    // starts a team of threads for every thread that calls it. Throws what `work` throws.
+    // Runs `work`, which uses torch, on the runtime's own thread and waits for it: torch's OpenMP
+    // starts a thread team for every calling thread. Throws what `work` throws.
     void compute(const std::function<void()>& work) const { runtime_.run_on_worker(work); }
 
    private:
     Runtime& runtime_;
   };
-  // Takes a turn for it.
+  // The same, taking a turn for it.
   void compute(const std::function<void()>& work) { Turn(*this).compute(work); }
 
   ~Runtime();
@@ -63,7 +65,7 @@ class Runtime {
   uint64_t next_ticket_ = 0;
   uint64_t served_ = 0;  // the ticket whose turn it is
 
-  // The thread that torch runs on; all guarded by mutex_.
+  // The thread that runs torch; all guarded by mutex_.
   std::thread worker_;
   const std::function<void()>* work_ = nullptr;
   std::exception_ptr failure_;

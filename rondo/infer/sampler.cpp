@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 #include <set>
 
@@ -11,6 +12,18 @@
 #include "rondo/kernels/best_of_row.h"
 
 namespace rondo {
+
+std::vector<int64_t> tokens_without_text(const Tokenizer& tokenizer, int64_t model_vocabulary) {
+  const SpecialTokens special = tokenizer.special_tokens();
+  std::set<int64_t> tokens;
+  for (const int32_t token : {special.padding, special.begin, special.end, special.unknown}) {
+    if (token >= 0 && token < model_vocabulary) tokens.insert(token);
+  }
+  for (int64_t token = tokenizer.vocabulary(); token < model_vocabulary; ++token) {
+    tokens.insert(token);
+  }
+  return {tokens.begin(), tokens.end()};
+}
 
 Sampler::Sampler(const SamplerOptions& options) : options_(options) {
   const SamplerOptions& o = options_;
@@ -29,22 +42,28 @@ void Sampler::remember(int64_t token) {
   while (static_cast<int64_t>(recent_.size()) > options_.repetition_window) recent_.pop_front();
 }
 
-const std::vector<float>& Sampler::penalized(const std::vector<float>& logits) {
-  if (options_.repetition_penalty == 1.0) return logits;
-  penalized_ = logits;
-  const auto penalty = static_cast<float>(options_.repetition_penalty);
-  for (const int64_t token : std::set<int64_t>(recent_.begin(), recent_.end())) {
+const std::vector<float>& Sampler::adjusted(const std::vector<float>& logits) {
+  if (options_.repetition_penalty == 1.0 && options_.excluded.empty()) return logits;
+  adjusted_ = logits;
+  const auto at = [&](int64_t token) -> float& {
     require(token >= 0 && token < static_cast<int64_t>(logits.size()),
-            "sampler: expected remembered tokens from 0 to {}, got {}", logits.size() - 1, token);
-    float& logit = penalized_[static_cast<size_t>(token)];
-    logit = logit > 0 ? logit / penalty : logit * penalty;
+            "sampler: expected tokens from 0 to {}, got {}", logits.size() - 1, token);
+    return adjusted_[static_cast<size_t>(token)];
+  };
+  if (options_.repetition_penalty != 1.0) {
+    const auto penalty = static_cast<float>(options_.repetition_penalty);
+    for (const int64_t token : std::set<int64_t>(recent_.begin(), recent_.end())) {
+      float& logit = at(token);
+      logit = logit > 0 ? logit / penalty : logit * penalty;
+    }
   }
-  return penalized_;
+  for (const int64_t token : options_.excluded) at(token) = -std::numeric_limits<float>::infinity();
+  return adjusted_;
 }
 
 int64_t Sampler::sample(const std::vector<float>& given, uint64_t number) {
-  require(!given.empty(), "sampler: no logits are given");
-  const std::vector<float>& logits = penalized(given);
+  require(!given.empty(), "sampler: no logits given");
+  const std::vector<float>& logits = adjusted(given);
   if (options_.temperature <= 0.0) {
     float highest = 0.0F;
     int64_t best = 0;
@@ -73,8 +92,8 @@ void Sampler::weigh(const std::vector<float>& logits) {
   }
 }
 
-// Only tokens that can be chosen need an order, and without top_k and top_p none does: putting a
-// vocabulary into order takes longer than a small network takes for a token.
+// Only tokens that can be sampled are sorted, and none without top_k and top_p: sorting the whole
+// vocabulary takes longer than a decoding step of a small network.
 size_t Sampler::choose_nucleus() {
   order_.resize(weights_.size());
   std::iota(order_.begin(), order_.end(), 0);

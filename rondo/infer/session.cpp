@@ -1,4 +1,4 @@
-// Rows of documents.
+// Sessions: rows of documents.
 #include "rondo/infer/session.h"
 
 #include <fmt/format.h>
@@ -19,7 +19,7 @@ std::vector<float> to_vector(const Tensor& logits) {
 }  // namespace
 
 Session::Session(std::shared_ptr<const CompiledLanguageModel> model) : model_(std::move(model)) {
-  require(model_ != nullptr, "session: no model is given");
+  require(model_ != nullptr, "session: no model given");
   Runtime::get();  // started before the first tensor of a row
 }
 
@@ -30,8 +30,8 @@ Session::Row& Session::at(RowId row) {
 const Session::Row& Session::at(RowId row) const {
   const auto found = rows_.find(row);
   if (found == rows_.end()) {
-    throw Error(ExitCode::failure, fmt::format("session: there is no row {}", row),
-                "use a number that add() or fork() returned, before remove()");
+    throw Error(ExitCode::failure, fmt::format("session: row {} does not exist", row),
+                "use an id returned by add() or fork(), before remove()");
   }
   return found->second;
 }
@@ -46,7 +46,7 @@ Session::RowId Session::add(const State& state) {
     row.state = state.without("logits");
     if (static_cast<int64_t>(row.logits.size()) != model_->config().vocabulary) {
       throw Error(ExitCode::bad_input,
-                  fmt::format("state: tensor 'logits': expected {} numbers, got {}",
+                  fmt::format("state: tensor 'logits': expected {} values, got {}",
                               model_->config().vocabulary, row.logits.size()),
                   "use a state of this model");
     }
@@ -123,8 +123,8 @@ void Session::check(const std::vector<Token>& tokens) const {
     at(t.row);
     check_token(t.row, t.token);
     if (!named.insert(t.row).second) {
-      throw Error(ExitCode::failure, fmt::format("session: row {} is named twice in a step", t.row),
-                  "give each row one token per step");
+      throw Error(ExitCode::failure, fmt::format("session: row {} occurs twice in a step", t.row),
+                  "pass one token per row and step");
     }
   }
 }
@@ -153,7 +153,7 @@ void Session::step(const std::vector<Token>& tokens) {
   }
 }
 
-// Without our own kernels: the forward pass of training, for one token.
+// With reference kernels: the training forward pass, for one token.
 void Session::step_plainly(const std::vector<Token>& tokens) {
   for (const Token& t : tokens) read(t.row, {static_cast<int32_t>(t.token)});
 }

@@ -1,9 +1,9 @@
-// Documents that are read and written at the same time by one model, each in a row of its own. Rows
-// join, leave, are forked, saved and restored; a step reads the weights once for all rows it names.
-// What a row computes does not depend on the others, to the last bit.
+// Several documents processed by one model at the same time, each in its own row. Rows can be
+// added, removed, forked, saved and restored; a step reads the weights once for all its rows. The
+// results of a row are bit-identical whatever the other rows are.
 //
-// One thread at a time may use a session. Sessions of one CompiledLanguageModel may be used by
-// different threads at once: they take turns at the runtime's threads.
+// Only one thread at a time may use a session. Sessions of one CompiledLanguageModel may be used by
+// different threads concurrently: they take turns at the runtime's threads.
 #pragma once
 
 #include <map>
@@ -19,26 +19,26 @@ class Session {
 
   explicit Session(std::shared_ptr<const CompiledLanguageModel> model);
 
-  // A new row that continues from `state` (of one row, as state() gives or
-  // LanguageModel::load_state reads; empty: a new document).
+  // A new row that continues from `state` (of one row, from state() or LanguageModel::load_state();
+  // empty: a new document).
   RowId add(const State& state = {});
   RowId fork(RowId row);
   void remove(RowId row);
   int64_t rows() const { return static_cast<int64_t>(rows_.size()); }
 
-  // Reads tokens into one row, many at once.
+  // Feeds tokens to one row, many at once.
   void read(RowId row, const std::vector<int32_t>& tokens);
-  // Reads one token into each of some rows.
+  // Feeds one token to each of the given rows.
   struct Token {
     RowId row = 0;
     int64_t token = 0;
   };
   void step(const std::vector<Token>& tokens);
 
-  // What follows the last token read [V]; empty in a new document.
+  // Logits after the last token [V]; empty in a new document.
   const std::vector<float>& logits(RowId row) const { return at(row).logits; }
   int64_t tokens_seen(RowId row) const;
-  // Where the row stands, `logits` included.
+  // The state of the row, including `logits`.
   State state(RowId row) const;
   // Memory of all rows.
   int64_t bytes() const;
@@ -46,8 +46,8 @@ class Session {
   const CompiledLanguageModel& model() const { return *model_; }
 
  private:
-  // A row keeps its past as a State for reading many tokens, or as caches for single ones:
-  // whichever was wanted last.
+  // A row keeps its history as a State (for read()) or as caches (for step()), whichever was used
+  // last.
   struct Row {
     State state;
     std::unique_ptr<RowPast> past;
@@ -56,7 +56,7 @@ class Session {
   Row& at(RowId row);
   const Row& at(RowId row) const;
   State network_state(const Row& row) const;
-  // Error for rows and tokens that there are not.
+  // Throws Error for unknown or repeated rows and invalid tokens.
   void check(const std::vector<Token>& tokens) const;
   void check_token(RowId row, int64_t token) const;
   void step_plainly(const std::vector<Token>& tokens);

@@ -1,7 +1,7 @@
-// How a step of many rows is shared among the members of a team. With few rows all members work on
-// all of them, each on its columns of every product, so that weights are read once. With many, each
-// member takes rows of its own through the whole network: norms, rounding and attention are then
-// shared too, and members do not synchronize. A row has the same bits either way.
+// How a step of many rows is divided among the members of a team. With few rows, all members work
+// on all of them, each on its columns of every matmul, so that weights are read once. With many,
+// each member runs its own rows through the whole network: norms, rounding and attention are then
+// divided too, and members do not synchronize. Results are bit-identical either way.
 #pragma once
 
 #include "rondo/recurrence/compiled_stack.h"
@@ -10,18 +10,18 @@ namespace rondo {
 
 class StepParts {
  public:
-  // Rows [first, first + rows.size()) of a step, and room for their activations.
+  // Rows [first, first + rows.size()) of a step, and their activation buffers.
   struct Part {
     int64_t first = 0;
     StepRows rows;
     StepWorkspace stack;
 
     int64_t count() const { return static_cast<int64_t>(rows.size()); }
-    // Of rows of the whole step, this part's.
+    // This part's rows of those of the whole step.
     nn::Rows of(const nn::Rows& all) const { return {all[first], count(), all.stride}; }
   };
 
-  // Shares `rows` out and makes room in every part; embed(part, x) fills x [part.count(), D].
+  // Divides `rows` and allocates buffers in every part; embed(part, x) fills x [part.count(), D].
   template <class Embed>
   void begin(const CompiledStack& stack, const StepRows& rows, int members, const Embed& embed) {
     share(rows, members);
@@ -42,7 +42,7 @@ class StepParts {
   }
 
  private:
-  // From so many rows each, members take rows; measured (docs/performance.md).
+  // With this many rows each, members take rows; measured (docs/performance.md).
   static constexpr int64_t kRowsEach = 32;
 
   void share(const StepRows& rows, int members) {

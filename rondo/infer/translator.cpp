@@ -11,9 +11,9 @@ namespace rondo {
 namespace {
 
 void check_vocabulary(const char* side, const Tokenizer* tokenizer, int64_t model) {
-  require(tokenizer != nullptr, "translator: no {} tokenizer is given", side);
+  require(tokenizer != nullptr, "translator: no {} tokenizer given", side);
   require(tokenizer->vocabulary() <= model,
-          "translator: {} tokenizer: expected at most {} tokens, as the model has, got {}", side,
+          "translator: {} tokenizer: expected at most {} tokens, as in the model, got {}", side,
           model, tokenizer->vocabulary());
 }
 
@@ -22,10 +22,10 @@ void check_vocabulary(const char* side, const Tokenizer* tokenizer, int64_t mode
 Translator::Translator(std::shared_ptr<const CompiledTranslationModel> model,
                        PairTokenizers tokenizers, const TranslatorOptions& options)
     : model_(std::move(model)), tokenizers_(std::move(tokenizers)), options_(options) {
-  require(model_ != nullptr, "translator: no model is given");
+  require(model_ != nullptr, "translator: no model given");
   check_vocabulary("source", tokenizers_.source.get(), model_->config().source_vocabulary);
   check_vocabulary("target", tokenizers_.target.get(), model_->config().target_vocabulary);
-  require(options.batch >= 1, "translator: expected batches of 1 or more, got {}", options.batch);
+  require(options.batch >= 1, "translator: expected a batch of 1 or more, got {}", options.batch);
   require(options.max_source_tokens >= 1, "translator: expected 1 or more source tokens, got {}",
           options.max_source_tokens);
   check_beam_options(options.beam);
@@ -34,7 +34,7 @@ Translator::Translator(std::shared_ptr<const CompiledTranslationModel> model,
   special_tokens_.end = special_tokens.end;
   special_tokens_.banned = {special_tokens.padding, special_tokens.begin};
   if (special_tokens.unknown >= 0) special_tokens_.banned.push_back(special_tokens.unknown);
-  // Rows of a table padded beyond the tokenizer stand for nothing.
+  // Ids beyond the tokenizer's are padding of the embedding table.
   for (int64_t id = tokenizers_.target->vocabulary(); id < model_->config().target_vocabulary;
        ++id) {
     special_tokens_.banned.push_back(id);
@@ -91,8 +91,8 @@ void Translator::translate_batch(const std::vector<std::vector<int32_t>>& source
   for (size_t r = 0; r < which.size(); ++r) {
     for (const Hypothesis& h : found[r]) {
       Translation::Candidate c;
-      // A translation is one line, whatever the model writes.
-      c.text = tokenizers_.target->decode(h.tokens);
+      // A translation is one line of UTF-8, whatever the model generates.
+      c.text = replace_invalid_utf8(tokenizers_.target->decode(h.tokens));
       std::replace(c.text.begin(), c.text.end(), '\n', ' ');
       c.tokens = h.tokens;
       c.log_probability = h.log_probability;

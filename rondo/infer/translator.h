@@ -1,6 +1,6 @@
-// From lines of text to their translations: tokens, batches of similar length, beam search, text
-// again, in the order given. A translator is immutable and may be called from any thread; callers
-// take turns at the runtime's threads.
+// Translates lines of text: tokenization, batches of similar length, beam search, detokenization,
+// in input order. A translator is immutable and may be called from any thread; callers take turns
+// at the runtime's threads.
 #pragma once
 
 #include "rondo/data/pair_tokenizers.h"
@@ -11,7 +11,7 @@ namespace rondo {
 struct TranslatorOptions {
   BeamOptions beam;
   int64_t batch = 32;               // sentences translated together
-  int64_t max_source_tokens = 512;  // longer lines are cut
+  int64_t max_source_tokens = 512;  // longer lines are truncated
 };
 
 struct Translation {
@@ -21,20 +21,20 @@ struct Translation {
     double log_probability = 0;
     double score = 0;
   };
-  std::vector<Candidate> candidates;  // best first; one empty text for a line without text
+  std::vector<Candidate> candidates;  // best first; one with empty text for a blank line
   int64_t source_tokens = 0;
-  int64_t unknown = 0;  // source tokens that the vocabulary does not know
+  int64_t unknown = 0;  // out-of-vocabulary source tokens
   bool cut = false;     // the line was longer than max_source_tokens
 };
 
 class Translator {
  public:
-  // Error{bad_input} for options that mean nothing, and for tokenizers with more tokens than the
+  // Throws Error{bad_input} for invalid options, and for tokenizers with more tokens than the
   // model.
   Translator(std::shared_ptr<const CompiledTranslationModel> model, PairTokenizers tokenizers,
              const TranslatorOptions& options);
 
-  // Translations of `lines`, in order. The text of each does not depend on the others.
+  // Translations of `lines`, in order. Each is independent of the other lines.
   std::vector<Translation> translate(const std::vector<std::string>& lines) const;
 
   const SearchTokens& special_tokens() const { return special_tokens_; }

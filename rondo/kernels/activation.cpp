@@ -1,5 +1,5 @@
-// Bias and activation. Rows are cut into stretches, so that the sums of a bias's gradient over the
-// rows of a piece stay in the first cache.
+// Rows are split into stretches so that the bias gradient sums over the rows of a piece stay in the
+// L1 cache.
 #include "rondo/kernels/activation.h"
 
 #include <algorithm>
@@ -53,7 +53,7 @@ RONDO_INLINE void curve_row_back(const Number* __restrict x, const float* __rest
   }
 }
 
-// The compiler clones functions, not templates.
+// The compiler clones functions but not templates.
 #define RONDO_CURVE_ROWS(Number)                                                                   \
   RONDO_CLONES                                                                                     \
   void curve_forwards(const Number* x, const float* bias, Number* y, int64_t count, Curve curve) { \
@@ -68,8 +68,8 @@ RONDO_CURVE_ROWS(float)
 RONDO_CURVE_ROWS(Bf16)
 #undef RONDO_CURVE_ROWS
 
-// Rows as the loops take them, and what they add to them. Without a bias rows mean nothing: all is
-// one long row, cut into pieces of any width.
+// Rows as the loops process them, and the bias they add. Without a bias, row boundaries do not
+// matter: the data are one long row, cut into pieces of any width.
 struct ActivationPlan {
   ActivationPlan(const ActivationShape& shape, const float* given)
       : total(shape.rows * shape.width),

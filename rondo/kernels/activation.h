@@ -1,6 +1,6 @@
-// Bias and activation in one pass, fp32 or bf16; the exact GELU (by erf) or ReLU. Backwards the
-// input is read again instead of anything being kept, and the bias's gradient is summed on the way,
-// in the same pieces whatever the number of threads. No torch here.
+// Bias and activation in one pass, fp32 or bf16; exact GELU (erf) or ReLU. The backward pass
+// rereads the input, so nothing is saved, and accumulates the bias gradient in the same pass, over
+// pieces that do not depend on the number of threads. No torch dependency.
 #pragma once
 
 #include <cstdint>
@@ -21,8 +21,8 @@ struct ActivationShape {
 template <class Number>
 void activate(const ActivationShape& shape, const Number* x, const float* bias, Number* y);
 
-// x_gradient = y_gradient · curve'(x + bias); bias_gradient [width], where there is a bias and it
-// is not null, the sum over rows of that. x_gradient may be y_gradient.
+// x_gradient = y_gradient · curve'(x + bias). If there is a bias and bias_gradient [width] is not
+// null, it receives the sum of x_gradient over rows. x_gradient may alias y_gradient.
 template <class Number>
 void activate_gradient(const ActivationShape& shape, const Number* x, const float* bias,
                        const Number* y_gradient, Number* x_gradient, float* bias_gradient);

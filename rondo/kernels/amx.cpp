@@ -1,5 +1,5 @@
-// Tile registers at work. A unit is a pair of bf16 numbers next to each other along k; a tile of
-// the left side is 16 rows of 16 units, a tile of the right side 16 units by 16 columns.
+// AMX tiles. A unit is a pair of bf16 values adjacent along k; a tile of the left operand is 16
+// rows of 16 units, a tile of the right operand 16 units by 16 columns.
 #include "rondo/kernels/amx.h"
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 
 #if defined(__x86_64__) && defined(__linux__)
 #define RONDO_TILES 1
-#if !defined(__clang__)  // g++ 12 says so of its own header wherever that is inlined
+#if !defined(__clang__)  // g++ 12 warns about its own header wherever it is inlined
 #pragma GCC diagnostic ignored "-Wuninitialized"
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 #endif
@@ -29,7 +29,7 @@ namespace {
 
 std::atomic<bool> tiles_allowed{true};
 
-// Of Linux, 5.16 and later.
+// Linux 5.16 and later.
 bool ask_for_tiles() {
 #ifdef RONDO_TILES
   constexpr long kRequestPermission = 0x1023;  // ARCH_REQ_XCOMP_PERM
@@ -63,7 +63,7 @@ constexpr int64_t kTileUnits = 256;  // 16 × 16
 
 int64_t up_to_32(int64_t count) { return (count + 31) / 32 * 32; }
 
-struct TileShapes {  // as the CPU reads it
+struct TileShapes {  // in the CPU's format
   uint8_t palette = 1;
   uint8_t start = 0;
   uint8_t reserved[14] = {};
@@ -72,7 +72,7 @@ struct TileShapes {  // as the CPU reads it
 };
 const TileShapes kTileShapes;
 
-// 16 × 16 units turned over: out[j][i] = in[i][j], rows `step` and `out_step` units apart.
+// Transposes 16 × 16 units: out[j][i] = in[i][j]; rows are `step` and `out_step` units apart.
 RONDO_FOR_TILES RONDO_INLINE void turn_units(const uint32_t* in, int64_t step, uint32_t* out,
                                              int64_t out_step) {
   __m512i r[16];
@@ -82,7 +82,7 @@ RONDO_FOR_TILES RONDO_INLINE void turn_units(const uint32_t* in, int64_t step, u
     t[i] = _mm512_unpacklo_epi32(r[i], r[i + 1]);
     t[i + 1] = _mm512_unpackhi_epi32(r[i], r[i + 1]);
   }
-  for (int i = 0; i < 16; i += 4) {  // fours of rows: quarter q holds columns 4q + (0 … 3)
+  for (int i = 0; i < 16; i += 4) {  // groups of four rows: quarter q holds columns 4q + (0 … 3)
     r[i] = _mm512_unpacklo_epi64(t[i], t[i + 2]);
     r[i + 1] = _mm512_unpackhi_epi64(t[i], t[i + 2]);
     r[i + 2] = _mm512_unpacklo_epi64(t[i + 1], t[i + 3]);
@@ -100,14 +100,14 @@ RONDO_FOR_TILES RONDO_INLINE void turn_units(const uint32_t* in, int64_t step, u
   }
 }
 
-// 16 numbers of row r, `step` numbers apart; zeros beyond `rows` and where `mask` is not set.
+// 16 values of row r, rows `step` values apart; zeros beyond `rows` and where `mask` is not set.
 RONDO_FOR_TILES RONDO_INLINE __m512i row_part(const Bf16* data, int64_t step, int64_t r,
                                               int64_t rows, __mmask16 mask) {
   const auto kept = r < rows ? mask : static_cast<__mmask16>(0);
   return _mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(kept, data + r * step));
 }
 
-// Each pair among 32 rows as 16 units; zeros beyond `rows` and `columns`.
+// Packs each pair among 32 rows as 16 units; zeros beyond `rows` and `columns`.
 RONDO_FOR_TILES RONDO_INLINE void join_rows(const Bf16* data, int64_t step, int64_t rows,
                                             int64_t columns, uint32_t* out) {
   const auto mask = static_cast<__mmask16>((1U << static_cast<uint32_t>(columns)) - 1U);
@@ -123,7 +123,7 @@ void open_tiles() { _tile_loadconfig(&kTileShapes); }
 RONDO_FOR_TILES
 void close_tiles() { _tile_release(); }
 
-// One tile of the right side.
+// One tile of the right operand.
 RONDO_FOR_TILES
 void pack_tile(const Bf16* data, int64_t k, int64_t n, int64_t all_k, int64_t all_n,
                bool transposed, uint32_t* out) {
@@ -131,7 +131,7 @@ void pack_tile(const Bf16* data, int64_t k, int64_t n, int64_t all_k, int64_t al
     const int64_t columns = std::clamp<int64_t>(all_n - n, 0, 16);
     join_rows(data + k * all_n + n, all_n, all_k - k, columns, out);
   } else if (k + 32 > all_k || n + 16 > all_n || all_k % 2 != 0) {
-    alignas(64) Bf16 rows[16 * 32] = {};  // filled up
+    alignas(64) Bf16 rows[16 * 32] = {};  // zero-padded
     for (int64_t i = 0; i < std::min<int64_t>(16, all_n - n); ++i) {
       const Bf16* const row = data + (n + i) * all_k;
       std::copy(row + k, row + std::min(k + 32, all_k), rows + 32 * i);
@@ -142,7 +142,7 @@ void pack_tile(const Bf16* data, int64_t k, int64_t n, int64_t all_k, int64_t al
   }
 }
 
-// Columns [column, column + 32) of a [rows, n] as rows of a left side, `step` numbers apart.
+// Columns [column, column + 32) of a [rows, n] as rows of a left operand, `step` values apart.
 RONDO_FOR_TILES
 void turn_columns(const Bf16* a, int64_t rows, int64_t n, int64_t column, Bf16* out, int64_t step) {
   alignas(64) uint32_t tile[kTileUnits];
@@ -156,7 +156,7 @@ void turn_columns(const Bf16* a, int64_t rows, int64_t n, int64_t column, Bf16* 
   }
 }
 
-// 32 rows of a left side, `step` bytes apart.
+// 32 rows of a left operand, `step` bytes apart.
 struct LeftRows {
   const void* data = nullptr;
   int64_t step = 0;
@@ -196,7 +196,7 @@ void tile_block(const std::vector<TileTerm>& terms, const LeftRows* left, int64_
   _tile_stored(3, sums + 16 * 32 + 16, 128);
 }
 
-// A block of sums to where it belongs: `rows` by `columns` of it, n numbers between rows.
+// Writes `rows` by `columns` of a block of sums to their destination; rows are n values apart.
 RONDO_FOR_TILES
 void write_block(const float* sums, int64_t rows, int64_t columns, int64_t n, int64_t row,
                  int64_t column, const RowResults& results) {
@@ -265,8 +265,8 @@ RONDO_FOR_TILES void pair_block(const PairRows& left, const PairRows& right, int
   if (kTwoRows && kTwoColumns) _tile_stored(3, below + 16, c_step);
 }
 
-// Rows [first, last) of a [·, k] as groups of 32: in place where that is possible, else copied into
-// `room` and filled up with zeros.
+// Rows [first, last) of a [·, k] in groups of 32: in place where possible, otherwise copied into
+// `room` and zero-padded.
 void left_groups(const Bf16* a, int64_t k, int64_t first, int64_t last, std::vector<Bf16>& room,
                  std::vector<LeftRows>& groups) {
   const int64_t wide = up_to_32(k);
@@ -331,7 +331,7 @@ void tile_products(const std::vector<TileTerm>& terms, int64_t first, int64_t la
   }
   alignas(64) float sums[32 * 32];
   const OpenTiles open;
-  // 32 rows stay in the first cache while the right side streams by, in order, from the second.
+  // 32 rows stay in the L1 cache while the right operand streams in order from L2.
   const LeftRows* group = left.data();
   for (int64_t r = first; r < last; r += 32) {
     for (int64_t column = 0; column < n; column += 32) {
@@ -344,7 +344,7 @@ void tile_products(const std::vector<TileTerm>& terms, int64_t first, int64_t la
 }
 
 void tile_weight_gradient(const WeightGradientShape& p, const Bf16* a, const Bf16* b, float* c) {
-  constexpr int64_t kRightNumbers = int64_t{1} << 19;  // 1 MiB: half of a second cache
+  constexpr int64_t kRightNumbers = int64_t{1} << 19;  // 1 MiB: half of an L2 cache
   const int64_t most = std::clamp<int64_t>(kRightNumbers / up_to_32(p.k), 256, 4096) / 32 * 32;
   const int64_t strips = (p.n + 31) / 32;
   RowResults to;

@@ -1,5 +1,5 @@
-// Attention as pieces of work for several threads. How backward work is cut depends on the problem
-// alone, so that sums are the same for any number of threads.
+// Splits attention into work items for threads. How backward work is split depends only on the
+// problem, so sums are the same for any number of threads.
 #include "rondo/kernels/attention.h"
 
 #include "rondo/kernels/attention_plan.h"
@@ -9,7 +9,7 @@
 namespace rondo::kernels {
 namespace {
 
-constexpr int64_t kKept = int64_t{4} << 20;  // floats of scratch that a thread keeps
+constexpr int64_t kKept = int64_t{4} << 20;  // floats of scratch that each thread keeps
 
 struct Memory {
   std::unique_ptr<float, void (*)(void*)> floats{nullptr, std::free};
@@ -82,7 +82,7 @@ void attention_forward(const AttentionProblem& problem, const Sink& out, float* 
   const TileViews views(problem, threads);
   const int64_t heads = problem.batch * problem.heads;
   const int64_t tiles = tiles_in(problem.queries);
-  // Many query tiles together use packed keys more often; fewer keep all threads busy.
+  // Grouping many query tiles reuses packed keys more; fewer per group keep all threads busy.
   constexpr int64_t most = 8;
   const int64_t fair = heads * tiles / (4 * static_cast<int64_t>(threads));
   const int64_t together = threads == 1 ? most : std::max<int64_t>(1, std::min(most, fair));
@@ -104,8 +104,8 @@ void attention_forward(const AttentionProblem& problem, const Sink& out, float* 
 
 namespace {
 
-// The batch in groups, each with its own sum of bias gradients: at least eight pieces of work with
-// the heads, as long as the sums cost little.
+// Splits the batch into groups, each with its own bias gradient sum: at least eight work items
+// together with the heads, as long as the sums stay cheap.
 int64_t backward_groups(const AttentionProblem& p, bool bias) {
   if (!bias) return p.batch;
   constexpr int64_t wanted = 8;
@@ -125,7 +125,7 @@ void attention_backward(const AttentionProblem& problem, const AttentionResult& 
   const int64_t groups = backward_groups(p, gradients.bias != nullptr);
   const int64_t square = p.queries * p.keys;
   std::vector<double> factors(static_cast<size_t>(p.batch * p.heads));
-  std::vector<float> bias_sums;  // [groups - 1, H, Tq, Tk]: the first group's are the gradient
+  std::vector<float> bias_sums;  // [groups - 1, H, Tq, Tk]; the first group uses the gradient
   if (gradients.bias != nullptr) {
     bias_sums.resize(static_cast<size_t>((groups - 1) * p.heads * square));
     std::fill_n(gradients.bias, p.heads * square, 0.0F);

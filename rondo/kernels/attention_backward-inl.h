@@ -1,10 +1,10 @@
-// Gradients of attention for one head, for one kind of CPU. Included once per kind.
+// Gradients of attention for one head, for one target. Included once per target.
 //
-// Probabilities are computed again from the queries, the keys and each query's log Σ exp. With p
-// the probabilities, g the gradient of the output and m = Σ p·∂p = g · output (per query):
+// Probabilities are recomputed from the queries, the keys and each query's log Σ exp. With p the
+// probabilities, g the gradient of the output and m = Σ p·∂p = g · output (per query):
 //   ∂v = pᵀ·g     ∂p = g·vᵀ     ∂s = p·(∂p - m)     ∂q = factor·∂s·k     ∂k = factor·∂sᵀ·q
-// and ∂factor = Σ ∂s·(q·kᵀ) = Σ q·(∂s·k), so that no product need be kept for it. ∂kᵀ and ∂vᵀ are
-// what is computed, since then p and ∂s are right sides, which are cheaper to make.
+// and ∂factor = Σ ∂s·(q·kᵀ) = Σ q·(∂s·k), so no product needs to be kept for it. The code computes
+// ∂kᵀ and ∂vᵀ, because p and ∂s are then right operands, which are cheaper to pack.
 #if defined(RONDO_KERNELS_ATTENTION_BACKWARD_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef RONDO_KERNELS_ATTENTION_BACKWARD_INL_H_
 #undef RONDO_KERNELS_ATTENTION_BACKWARD_INL_H_
@@ -21,23 +21,23 @@ namespace rondo::kernels::HWY_NAMESPACE {
 struct BackwardBuffers {
   float* scores = nullptr;            // [kTile, kTile], then probabilities
   float* changes = nullptr;           // gradients of probabilities, then of scores
-  float* change_rows = nullptr;       // score gradients as a left side, over keys
-  float* score_pairs = nullptr;       // probabilities as a right side, over queries
-  float* change_pairs = nullptr;      // score gradients as such
+  float* change_rows = nullptr;       // score gradients as a left operand, over keys
+  float* score_pairs = nullptr;       // probabilities as a right operand, over queries
+  float* change_pairs = nullptr;      // score gradients likewise
   float* copies = nullptr;            // [kTile, left step]
   float* keys = nullptr;              // [units of d, kTile]
   float* values = nullptr;            // [units of d, kTile]
   float* key_rows = nullptr;          // [units of kTile, padded d]
   float* queries = nullptr;           // [count, left step]
   float* gradients = nullptr;         // [count, left step], of the output
-  float* query_columns = nullptr;     // [padded d, units of count]; fp32: the rows, turned in use
+  float* query_columns = nullptr;     // [padded d, units of count]; fp32: rows, transposed on use
   float* gradient_columns = nullptr;  // [padded d, units of count]
-  float* pairs = nullptr;             // [units of kTile, padded d], on the way there
+  float* pairs = nullptr;             // [units of kTile, padded d], temporary for the transpose
   float* query_gradient = nullptr;    // [count, padded d]
   float* key_gradient = nullptr;      // [padded d, kTile]
   float* value_gradient = nullptr;    // [padded d, kTile]
   float* turned = nullptr;            // [kTile, padded d]
-  float* lse = nullptr;               // [count], to base 2
+  float* lse = nullptr;               // [count], base 2
   float* means = nullptr;             // [count]
 
   template <class Math>
@@ -91,8 +91,8 @@ struct BackwardPass {
   const BackwardWork& work;
   const AttentionProblem& problem;
   int64_t size;         // padded d
-  int64_t step;         // of left sides over d
-  int64_t column_step;  // of left sides over queries
+  int64_t step;         // of left operands over d
+  int64_t column_step;  // of left operands over queries
   BackwardBuffers to;
 
   explicit BackwardPass(const BackwardWork& w)
@@ -100,10 +100,10 @@ struct BackwardPass {
         problem(*w.problem),
         size(padded(w.problem->width)),
         step(left_step<Math>(w.problem->width)),
-        // 16 more: rows a power of two apart would compete for the same places in the cache
+        // + 16: rows a power of two apart would compete for the same cache sets
         column_step(kPaired ? tiles_in(w.problem->queries) * kTile / 2 + 16 : step) {}
 
-  // What serves all key tiles.
+  // Prepares what all key tiles share.
   void begin() {
     const AttentionResult& result = *work.result;
     const int64_t count = problem.queries;
@@ -144,22 +144,22 @@ struct BackwardPass {
     pack_right<Math>(k, problem.k.strides.row, tile.keys, width, to.key_rows);
   }
 
-  // Where score gradients of a query are added up for the bias; null if nobody asked.
+  // Where a query's score gradients are accumulated for the bias; null if not requested.
   float* bias_row(const Tile& tile, int64_t row) const {
     if (work.bias_sum == nullptr) return nullptr;
     return work.bias_sum + (tile.first_query + row) * problem.keys + tile.first_key;
   }
 
   RowTotals totals(const Tile& tile, int64_t row) const {
-    if (row >= tile.queries) return {kInfinity, 0.0F};  // as if it saw nothing
+    if (row >= tile.queries) return {kInfinity, 0.0F};  // as if it saw no key
     return {to.lse[tile.first_query + row], to.means[tile.first_query + row]};
   }
 
-  // Probabilities and score gradients of a tile, in all shapes that the products want.
+  // Probabilities and score gradients of a tile, in every layout that the products need.
   void differentiate(const Tile& tile) {
     const float factor = settle_scores(tile, to.scores);
     DropRow drops[2] = {tile.dropping(), tile.dropping()};
-    // Sums go over whole steps of queries: those that do not exist are made to give 0.
+    // Sums run over whole steps of queries; nonexistent ones contribute 0.
     const int64_t rows = Math::kPerUnit * units<Math>(tile.queries);
     const int64_t missing = rows - tile.queries;
     std::fill_n(to.scores + tile.queries * kTile, missing * kTile, 0.0F);
@@ -223,7 +223,7 @@ struct BackwardPass {
   }
 #endif
 
-  // `begun`: gradients of these keys and values are added to.
+  // `begun`: accumulate into the gradients of these keys and values.
   void attend(const Tile& tile, bool begun) {
     const int64_t first = tile.first_query;
     const int64_t rows = tile.queries;
@@ -245,7 +245,7 @@ struct BackwardPass {
                          {to.query_gradient + first * size, size, true});
   }
 
-  // Turns and writes the gradients of a tile's keys or values.
+  // Transposes and writes the gradients of a tile's keys or values.
   void write(const Tile& tile, const float* columns, float factor, const Sink& sink) {
     turn({columns, kTile}, problem.width, tile.keys, to.turned, size, 0);
     for (int64_t j = 0; j < tile.keys; ++j) {
@@ -273,7 +273,7 @@ struct BackwardPass {
       attend(tile, begun);
       begun = true;
     }
-    if (!begun) {  // nobody sees these keys
+    if (!begun) {  // no query sees these keys
       std::fill_n(to.key_gradient, problem.width * kTile, 0.0F);
       std::fill_n(to.value_gradient, problem.width * kTile, 0.0F);
     }

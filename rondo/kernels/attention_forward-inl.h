@@ -1,8 +1,8 @@
-// Attention forwards for some queries of one head, for one kind of CPU. Included once per kind.
+// Forward pass of attention for some queries of one head, for one target. Included once per target.
 //
-// Key tiles are the outer loop: each is packed once for all query tiles of the piece of work, and
-// what a query has gathered so far (sum of weighted values, largest score, sum of exponentials) is
-// corrected when a larger score turns up.
+// Key tiles are the outer loop: each is packed once for all query tiles of the work item, and a
+// query's running state (sum of weighted values, largest score, sum of exponentials) is rescaled
+// when a larger score appears.
 #if defined(RONDO_KERNELS_ATTENTION_FORWARD_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef RONDO_KERNELS_ATTENTION_FORWARD_INL_H_
 #undef RONDO_KERNELS_ATTENTION_FORWARD_INL_H_
@@ -18,7 +18,7 @@ namespace rondo::kernels::HWY_NAMESPACE {
 // Scratch memory of the forward pass over `count` queries.
 struct ForwardBuffers {
   float* scores = nullptr;   // [kTile, kTile]
-  float* weights = nullptr;  // the same as the left side of a product
+  float* weights = nullptr;  // the same as the left operand of a product
   float* queries = nullptr;  // [count, left step]
   float* copies = nullptr;   // [kTile, left step], of keys
   float* keys = nullptr;     // [units of d, kTile]
@@ -49,7 +49,7 @@ struct ForwardPass {
   int64_t first_query;
   int64_t queries;
   int64_t size;  // padded d
-  int64_t step;  // of left sides
+  int64_t step;  // of left operands
   ForwardBuffers to;
 
   explicit ForwardPass(const ForwardWork& w)
@@ -109,7 +109,7 @@ struct ForwardPass {
                      : work.lse + (work.b * problem.heads + work.h) * problem.queries + first_query;
     for (int64_t i = 0; i < queries; ++i) {
       const float total = to.totals[i];
-      const bool blind = total == 0.0F;  // and not "not positive": NaN must come out as NaN
+      const bool blind = total == 0.0F;  // not `<= 0`: NaN must stay NaN
       write_row(to.sums + i * size, blind ? 0.0F : 1.0F / total, problem.width,
                 row_of<T>(work.out, work.b, work.h, first_query + i));
       if (lse != nullptr) lse[i] = blind ? kInfinity : (to.largest[i] + std::log2(total)) * kLn2;

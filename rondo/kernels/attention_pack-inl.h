@@ -1,5 +1,5 @@
-// Bringing rows of queries, keys and values into the shapes that products want, and sums back to
-// rows, for one kind of CPU. Included once per kind.
+// Packs rows of queries, keys and values into the layouts that products need, and unpacks sums into
+// rows, for one target. Included once per target.
 #if defined(RONDO_KERNELS_ATTENTION_PACK_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef RONDO_KERNELS_ATTENTION_PACK_INL_H_
 #undef RONDO_KERNELS_ATTENTION_PACK_INL_H_
@@ -38,7 +38,7 @@ HWY_INLINE void store_narrow(FloatVector x, Bf16* to) {
              &to->bits);
 }
 
-// One row of d numbers as fp32, zeros up to `size`.
+// One row of d values as fp32, zero-padded to `size`.
 template <class T>
 HWY_INLINE void widen_row(const T* from, int64_t width, int64_t size, float* to) {
   int64_t c = 0;
@@ -47,7 +47,7 @@ HWY_INLINE void widen_row(const T* from, int64_t width, int64_t size, float* to)
   for (; c < size; ++c) to[c] = 0.0F;
 }
 
-// One row of sums times `scale`, as the data's type.
+// One row of sums times `scale`, in the data's type.
 template <class T>
 HWY_INLINE void write_row(const float* from, float scale, int64_t width, T* to) {
   const auto factor = hn::Set(Floats(), scale);
@@ -71,20 +71,20 @@ HWY_INLINE float dot_row(const A* a, const B* b, int64_t width) {
   return total;
 }
 
-// Floats between rows that are the left side of a product over d, and zeros to be counted on.
+// Floats between rows of a left operand of a product over d; the padding holds zeros.
 template <class Math>
 constexpr int64_t left_step(int64_t width) {
   return padded(units<Math>(width));
 }
 
-// `count` rows as the left side of a product over d: [count, left_step].
+// `count` rows as the left operand of a product over d: [count, left_step].
 template <class Math, class T>
 void pack_left(const T* from, int64_t step, int64_t count, int64_t width, float* to) {
   const int64_t size = left_step<Math>(width);
   for (int64_t i = 0; i < count; ++i) {
     if constexpr (Math::kPerUnit == 1) {
       widen_row(from + i * step, width, size, to + i * size);
-    } else {  // pairs are already next to each other
+    } else {  // pairs are already adjacent
       static_assert(sizeof(T) == sizeof(Bf16));
       auto* row = reinterpret_cast<char*>(to + i * size);
       const size_t bytes = static_cast<size_t>(width) * sizeof(T);
@@ -94,7 +94,7 @@ void pack_left(const T* from, int64_t step, int64_t count, int64_t width, float*
   }
 }
 
-// A block of 4 × 4 units, turned.
+// Transposes a block of 4 × 4 units.
 HWY_INLINE void turn_4x4(const float* from, int64_t step, float* to, int64_t to_step) {
 #if HWY_TARGET == HWY_SCALAR || HWY_TARGET == HWY_EMU128
   for (int64_t i = 0; i < 4; ++i) {
@@ -118,7 +118,7 @@ HWY_INLINE void turn_4x4(const float* from, int64_t step, float* to, int64_t to_
 #endif
 }
 
-// from [rows, columns] → to [columns, rows], followed by zeros up to `size`.
+// Transposes from [rows, columns] to [columns, rows], zero-padded to `size`.
 HWY_INLINE void turn(const Left& from, int64_t rows, int64_t columns, float* to, int64_t to_step,
                      int64_t size) {
   for (int64_t i = 0; i < rows; i += 4) {
@@ -145,7 +145,7 @@ HWY_INLINE __m512i pair_of(__m256i low, __m256i high) {
                          _mm512_slli_epi32(_mm512_cvtepu16_epi32(high), 16));
 }
 
-// Two rows of bf16 as one row of pairs; without a second row, zeros are its partner.
+// Two rows of bf16 as one row of pairs; a missing second row is treated as zeros.
 HWY_INLINE void pair_row(const Bf16* first, const Bf16* second, int64_t width, int64_t size,
                          float* to) {
   for (int64_t c = 0; c < size; c += kLanes) {
@@ -159,7 +159,7 @@ HWY_INLINE void pair_row(const Bf16* first, const Bf16* second, int64_t width, i
 }
 #endif
 
-// Rows as the right side of a product over rows: [units of count, padded d].
+// Rows as the right operand of a product over rows: [units of count, padded d].
 template <class Math, class T>
 void pack_right(const T* from, int64_t step, int64_t count, int64_t width, float* to) {
   const int64_t size = padded(width);
@@ -175,7 +175,7 @@ void pack_right(const T* from, int64_t step, int64_t count, int64_t width, float
   }
 }
 
-// Scores of one query as the left side of a product over keys.
+// Scores of one query as the left operand of a product over keys.
 HWY_INLINE void store_left(Fp32Math /*math*/, const FloatVector (&x)[1], float* to) {
   hn::Store(x[0], Floats(), to);
 }
@@ -186,7 +186,7 @@ HWY_INLINE void store_left(Math /*math*/, const FloatVector (&x)[2], float* to) 
   _mm512_store_si512(to, (__m512i)_mm512_cvtne2ps_pbh(x[1].raw, x[0].raw));
 }
 
-// Scores of two queries as the right side of a product over queries.
+// Scores of two queries as the right operand of a product over queries.
 HWY_INLINE void store_right(FloatVector first, FloatVector second, float* to) {
   _mm512_store_si512(
       to, pair_of((__m256i)_mm512_cvtneps_pbh(first.raw), (__m256i)_mm512_cvtneps_pbh(second.raw)));

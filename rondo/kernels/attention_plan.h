@@ -1,5 +1,5 @@
-// What the parts of the attention kernels share: how a problem is cut into tiles and pieces of
-// work, which tiles a mask hides, and each thread's scratch memory. Not for use outside.
+// Internals shared by the attention kernels: how a problem is split into tiles and work items,
+// which tiles a mask hides, and per-thread scratch memory. Not for use elsewhere.
 #pragma once
 
 #include <algorithm>
@@ -12,15 +12,15 @@
 
 namespace rondo::kernels {
 
-// Queries and keys of a tile. The scores of one, and the packed keys and values that meet in it,
-// fit into the first level of cache together.
+// Queries and keys per tile. The scores of a tile and the packed keys and values it uses fit in the
+// L1 cache together.
 constexpr int64_t kTile = 64;
 
 constexpr int64_t tiles_in(int64_t count) { return (count + kTile - 1) / kTile; }
 
 enum class View : uint8_t { hidden, mixed, whole };
 
-// What each tile sees under the problem's mask, looked up once for all heads.
+// What each tile sees under the problem's mask, computed once for all heads.
 class TileViews {
  public:
   TileViews(const AttentionProblem& problem, int threads);
@@ -36,7 +36,7 @@ class TileViews {
   int64_t row_step_ = 0;
 };
 
-// Query tiles [first, last) of head h of row b, against all keys.
+// Query tiles [first, last) of head h of batch entry b, against all keys.
 struct ForwardWork {
   const AttentionProblem* problem = nullptr;
   const TileViews* views = nullptr;
@@ -48,33 +48,33 @@ struct ForwardWork {
   int64_t last = 0;
 };
 
-// All of head h of row b.
+// All of head h of batch entry b.
 struct BackwardWork {
   const AttentionProblem* problem = nullptr;
   const TileViews* views = nullptr;
   const AttentionResult* result = nullptr;
   const AttentionGradients* gradients = nullptr;
-  float* bias_sum = nullptr;       // [Tq, Tk], added to; may be null
+  float* bias_sum = nullptr;       // [Tq, Tk], accumulated into; may be null
   double* factor_share = nullptr;  // written; may be null
   int64_t b = 0;
   int64_t h = 0;
 };
 
-// How bf16 numbers are multiplied: widened to fp32, in pairs (AVX-512 BF16), by tiles (AMX).
+// How bf16 values are multiplied: widened to fp32, in pairs (AVX-512 BF16), or in tiles (AMX).
 enum class Bf16Products { none, vectors, tiles };
 
-// The kernels as compiled for one kind of CPU and data.
+// The kernels compiled for one target and element type.
 struct AttentionKernels {
   void (*forward)(const ForwardWork& work);
   void (*backward)(const BackwardWork& work);
 };
 const AttentionKernels& attention_kernels(Element element);
 
-// Rows of fp32 scratch are padded to whole vectors of the widest kind.
+// Rows of fp32 scratch are padded to multiples of the widest vector.
 constexpr int64_t kPadding = 16;
 constexpr int64_t padded(int64_t count) { return (count + kPadding - 1) / kPadding * kPadding; }
 
-// Hands out parts of one stretch of memory; without a stretch it only counts.
+// Carves buffers out of one block of memory; without a block it only counts.
 class Carver {
  public:
   explicit Carver(float* memory = nullptr) : memory_(memory) {}
@@ -90,8 +90,8 @@ class Carver {
   int64_t taken_ = 0;
 };
 
-// This thread's scratch memory, kept between calls: fresh pages would cost more than small problems
-// do. What only long sequences need is given back.
+// This thread's scratch memory, kept between calls because faulting in fresh pages would cost more
+// than a small problem. Memory that only long sequences need is released.
 class Scratch {
  public:
   explicit Scratch(int64_t floats);

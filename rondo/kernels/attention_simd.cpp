@@ -1,10 +1,10 @@
-// The attention kernels, compiled for each kind of CPU, and the choice between them.
+// The attention kernels, compiled for each target, and the choice between them.
 #include <atomic>
 
 #include "rondo/kernels/attention_plan.h"
 #include "rondo/kernels/cpu.h"
 
-// SSSE3 is not worth its compile time; Arm's scalable vectors cannot stand in arrays.
+// SSSE3 is not worth its compile time; Arm's scalable vectors cannot be array elements.
 #undef HWY_DISABLED_TARGETS
 #define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128)
 #undef HWY_TARGET_INCLUDE
@@ -19,7 +19,7 @@
 RONDO_BEFORE_KERNELS();
 namespace rondo::kernels::HWY_NAMESPACE {
 
-// Kernels for `element`. Without bf16 products the data are widened to fp32 first.
+// Kernels for `element`. Without bf16 products, the data are first widened to fp32.
 const AttentionKernels* target_kernels(Element element, [[maybe_unused]] Bf16Products products) {
   static constexpr AttentionKernels fp32 = {forward<Fp32Math, float>, backward<Fp32Math, float>};
   static constexpr AttentionKernels widened = {forward<Fp32Math, Bf16>, backward<Fp32Math, Bf16>};
@@ -42,7 +42,7 @@ namespace {
 
 HWY_EXPORT(target_kernels);
 
-// Ways to multiply bf16 beside widening, best first, with the names of targets that have them.
+// Ways to multiply bf16 other than widening, best first, with the target name suffixes.
 struct Bf16Way {
   Bf16Products products;
   const char* suffix;

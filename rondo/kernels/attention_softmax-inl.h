@@ -1,7 +1,7 @@
-// What happens to a tile of scores between two products: factor, bias, mask, exponentials, dropout,
-// and their gradients, for one kind of CPU. Included once per kind.
+// Processing of a tile of scores between two products: factor, bias, mask, exponentials, dropout,
+// and their gradients, for one target. Included once per target.
 //
-// Exponents are kept to base 2: exp(x) = 2^(x · log2 e), and the multiplication comes free with the
+// Exponents use base 2: exp(x) = 2^(x · log2 e), where the multiplication is folded into the
 // factor.
 #if defined(RONDO_KERNELS_ATTENTION_SOFTMAX_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef RONDO_KERNELS_ATTENTION_SOFTMAX_INL_H_
@@ -21,12 +21,12 @@ namespace rondo::kernels::HWY_NAMESPACE {
 constexpr float kLog2E = 1.44269504088896340736F;
 constexpr float kLn2 = 0.69314718055994530942F;
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
-// Below any score, but finite: differences stay defined for a row that has seen nothing yet.
+// Below any score but finite, so differences stay defined for a row that has seen no key yet.
 constexpr float kNothingSeen = -1e30F;
 
-// 2^x for x ≤ 1 to about 2 ulp; 0 below 2^-126, where numbers would become slow; NaN stays NaN.
-// 2^(whole part) is put into the exponent, 2^(rest) with 0 ≤ rest < 1 is a polynomial (minimax,
-// exact at 0).
+// 2^x for x ≤ 1 to about 2 ulp; 0 below 2^-126, avoiding slow denormals; NaN stays NaN. The integer
+// part goes into the exponent; 2^fraction with 0 ≤ fraction < 1 is a polynomial (minimax, exact at
+// 0).
 HWY_INLINE FloatVector exp2_of(FloatVector x) {
   constexpr Floats d;
 #if HWY_TARGET == HWY_AVX3
@@ -54,10 +54,10 @@ HWY_INLINE FloatVector exp2_of(FloatVector x) {
 #endif
 }
 
-// Which probabilities of a row are dropped: the hash of rondo/kernels/dropout.cpp, where the places
-// of one stretch share a key. A row of a tile touches two stretches at most.
+// Which probabilities of a row are dropped: the hash of rondo/kernels/dropout.cpp, where the
+// positions of one stretch share a key. A row of a tile spans at most two stretches.
 struct DropRow {
-  uint32_t place = 0;  // of the row's first column, in its stretch
+  uint32_t place = 0;  // of the row's first column, within its stretch
   uint32_t keys[2] = {0, 0};
   uint32_t threshold = 0;
   float scale = 1.0F;
@@ -76,7 +76,7 @@ struct DropRow {
     keys[1] = mix(seed + (stretch + 1) * 0x9e3779b97f4a7c15ULL);
   }
 
-  // 0 where dropped, else 1 / (1 - rate), for the columns from `first`.
+  // 0 where dropped, otherwise 1 / (1 - rate), for the columns from `first`.
   HWY_INLINE FloatVector keep(int64_t first) const {
     constexpr Bits d;
     constexpr uint32_t stretch = 1U << kStretchBits;
@@ -92,7 +92,7 @@ struct DropRow {
   }
 };
 
-// One tile of scores of one head, and what the problem says about it.
+// One tile of scores of one head, and how the problem applies to it.
 struct Tile {
   const AttentionProblem* problem = nullptr;
   int64_t b = 0;
@@ -101,7 +101,7 @@ struct Tile {
   int64_t queries = 0;
   int64_t first_key = 0;
   int64_t keys = 0;
-  int64_t columns = 0;  // keys up to a whole step of the products
+  int64_t columns = 0;  // keys rounded up to a whole step of the products
   bool mixed = false;   // some pairs are hidden
 
   uint64_t place(int64_t row) const {
@@ -124,7 +124,7 @@ struct Tile {
   }
 };
 
-// A vector from the first `left` of these, zeros behind.
+// Loads the first `left` values; the rest are zeros.
 template <class T, class D>
 HWY_INLINE hn::Vec<D> load_some(D d, const T* from, int64_t left) {
   if (left >= kLanes) return hn::LoadU(d, from);
@@ -154,8 +154,8 @@ HWY_INLINE void settle_row(const Tile& tile, int64_t row, float factor, float* s
   }
 }
 
-// Brings bias and mask into the products [queries, kTile]. Returns what is still to be multiplied
-// in: the factor, to base 2, or 1 if it was done on the way.
+// Applies bias and mask to the products [queries, kTile]. Returns the factor still to be applied,
+// base 2, or 1 if it already was.
 HWY_INLINE float settle_scores(const Tile& tile, float* scores) {
   const float factor = tile.problem->factor[tile.h] * kLog2E;
   const bool bias = tile.problem->bias != nullptr;
@@ -175,9 +175,9 @@ HWY_INLINE float settle_scores(const Tile& tile, float* scores) {
   return 1.0F;
 }
 
-// scores → weights 2^(score - largest), dropped out, as the left side of a product; for fp32 they
-// take the scores' place. Returns by what the query's earlier sums must be multiplied, since
-// `largest` may have grown.
+// scores → weights 2^(score - largest), with dropout, as the left operand of a product; in fp32
+// they overwrite the scores. Returns the factor by which the query's earlier sums must be
+// multiplied, since `largest` may have grown.
 template <class Math>
 HWY_INLINE float softmax_row(const float* scores, int64_t columns, float factor,
                              const DropRow* drop, float& largest, float& sum, float* weights) {
@@ -207,13 +207,13 @@ HWY_INLINE float softmax_row(const float* scores, int64_t columns, float factor,
   return before;
 }
 
-// What a row needs to get from scores to gradients: log2 Σ 2^score, and Σ p · gradient.
+// Per-row values for the gradient: log2 Σ 2^score, and Σ p · gradient.
 struct RowTotals {
   float lse = 0.0F;
   float mean = 0.0F;
 };
 
-// Scores and probability gradients → dropped probabilities and score gradients.
+// Scores and probability gradients → dropped-out probabilities and score gradients.
 HWY_INLINE void softmax_gradient(FloatVector& score, FloatVector& gradient, float factor,
                                  const DropRow* drop, int64_t column, const RowTotals& row) {
   constexpr Floats d;
@@ -227,7 +227,7 @@ HWY_INLINE void softmax_gradient(FloatVector& score, FloatVector& gradient, floa
   gradient = hn::Mul(p, hn::Sub(gradient, hn::Set(d, row.mean)));
 }
 
-// sums[0 … left) += row; the sums are those of a bias, and end where the keys do.
+// sums[0 … left) += row; these are bias sums, which end where the keys do.
 HWY_INLINE void add_some(FloatVector row, float* sums, int64_t left) {
   constexpr Floats d;
   if (left >= kLanes) {

@@ -1,4 +1,4 @@
-// Passing over a row of logits once or twice.
+// Reductions in one or two passes over a row of logits.
 #include "rondo/kernels/best_of_row.h"
 
 #include <algorithm>
@@ -32,7 +32,7 @@ RONDO_CLONES float sum_of_exponentials(const float* x, int64_t count, float shif
 void best_of_row(const float* x, int64_t count, int64_t best, float* values, int64_t* places) {
   std::fill_n(values, best, kNone);
   std::fill_n(places, best, 0);
-  constexpr int64_t kBlock = 64;  // most blocks hold nothing that is good enough
+  constexpr int64_t kBlock = 64;  // most blocks contain no candidate
   for (int64_t first = 0; first < count; first += kBlock) {
     const int64_t last = std::min(first + kBlock, count);
     if (!(largest_of(x + first, last - first) > values[best - 1])) continue;

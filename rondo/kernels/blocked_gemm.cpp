@@ -1,4 +1,4 @@
-// Blocks of both sides, laid out and multiplied; compiled for each kind of CPU.
+// Packs and multiplies blocks of both operands; compiled for each target.
 #include "rondo/kernels/blocked_gemm.h"
 
 #include <algorithm>
@@ -6,7 +6,7 @@
 
 #include "rondo/kernels/vector_math.h"
 
-// SSSE3 is not worth its compile time; Arm's scalable vectors cannot stand in arrays.
+// SSSE3 is not worth its compile time; Arm's scalable vectors cannot be array elements.
 #undef HWY_DISABLED_TARGETS
 #define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128)
 #undef HWY_TARGET_INCLUDE
@@ -21,11 +21,11 @@ RONDO_BEFORE_KERNELS();
 namespace rondo::kernels::HWY_NAMESPACE {
 namespace {
 
-// A panel is as many columns as registers hold sums of, a group as many rows.
+// A panel is as many columns, and a group as many rows, as registers can hold sums for.
 constexpr int64_t kPanelColumns = kMostVectors * kLanes;
 constexpr int64_t kGroupRows = most_rows(kMostVectors);
-// A panel of the right side stays in the first cache while a block of the left side, which stays in
-// the second, goes by; a block of the right side stays in the third.
+// A panel of the right operand stays in L1 while a block of the left operand streams from L2; a
+// block of the right operand stays in L3.
 constexpr int64_t kBlockDepth = 256;
 constexpr int64_t kBlockRows = 16 * kGroupRows;
 constexpr int64_t kBlockColumns = 2048;
@@ -33,7 +33,7 @@ constexpr int64_t kBlockColumns = 2048;
 RONDO_INLINE float number(float x) { return x; }
 RONDO_INLINE float number(uint16_t x) { return widen(Bf16{x}); }
 
-// An operand as it lies in memory: entry (i, j) at data[i · row + j · column].
+// An operand in memory: entry (i, j) is at data[i · row + j · column].
 template <class Number>
 struct Operand {
   const Number* data;
@@ -41,7 +41,7 @@ struct Operand {
   const Number* at(int64_t i, int64_t j) const { return data + i * row + j * column; }
 };
 
-// ---- laying out -------------------------------------------------------------------------------
+// ---- packing ----------------------------------------------------------------------------------
 
 constexpr int64_t kSquare = 4;
 using Quad = hn::CappedTag<float, kSquare>;
@@ -53,7 +53,8 @@ HWY_INLINE hn::Vec<Quad> load_quad(const uint16_t* from) {
   return hn::BitCast(Quad(), hn::ShiftLeft<16>(hn::PromoteTo(bits, half)));
 }
 
-// Up to four columns of k numbers, `step` between them, become rows: squares of 4 x 4 in registers.
+// Transposes up to four columns of k values, `step` apart, into rows, in 4 × 4 squares in
+// registers.
 template <class Number>
 void turn_columns(const Number* from, int64_t step, int64_t k, int64_t columns, float alpha,
                   float* to) {
@@ -85,7 +86,7 @@ void turn_columns(const Number* from, int64_t step, int64_t k, int64_t columns, 
   }
 }
 
-// A block of the right side [k, n] → [panels, k, kPanelColumns], filled up with zeros.
+// Packs a block of the right operand [k, n] → [panels, k, kPanelColumns], zero-padded.
 template <class Number>
 void lay_out_right(const Operand<Number>& b, int64_t k, int64_t n, float alpha, float* to) {
   const int64_t whole = n / kPanelColumns;
@@ -108,7 +109,7 @@ void lay_out_right(const Operand<Number>& b, int64_t k, int64_t n, float alpha, 
   }
 }
 
-// A block of the left side [m, k] whose columns lie side by side → [groups, k, kGroupRows].
+// Packs a block of the left operand [m, k] with contiguous columns → [groups, k, kGroupRows].
 template <class Number>
 void lay_out_left(const Operand<Number>& a, int64_t m, int64_t k, float* to) {
   const int64_t whole = m / kGroupRows;
@@ -122,7 +123,7 @@ void lay_out_left(const Operand<Number>& a, int64_t m, int64_t k, float* to) {
   }
 }
 
-// A block of the left side in order, widened: [m, k].
+// Copies a block of the left operand in order, widened: [m, k].
 template <class Number>
 void copy_left(const Operand<Number>& a, int64_t m, int64_t k, float* to) {
   for (int64_t i = 0; i < m; ++i) {
@@ -131,19 +132,19 @@ void copy_left(const Operand<Number>& a, int64_t m, int64_t k, float* to) {
   }
 }
 
-// Whether rows lie in the same sets of a cache and push each other out: half pages apart, or whole.
+// Whether rows fall into the same cache sets and evict each other: multiples of half a page apart.
 bool rows_collide(int64_t step) { return step % 512 == 0; }
 
-// A block of the left side, ready to be multiplied.
+// A block of the left operand, ready to be multiplied.
 struct LeftBlock {
   const float* data;
-  bool grouped;  // [groups, k, kGroupRows], else [m, step]
+  bool grouped;  // [groups, k, kGroupRows], otherwise [m, step]
   int64_t step;
 };
 
 // ---- multiplying ------------------------------------------------------------------------------
 
-// Where a tile's results go, and what is there before the first of them.
+// Destination of a tile's results; holds their initial values.
 struct Tile {
   float* data;
   int64_t step;
@@ -161,7 +162,7 @@ void scale_and_shift(const Tile& tile, float beta, const float* bias) {
   }
 }
 
-// Before the first products are added. True if there is something to add to.
+// Prepares a tile for accumulation. True if there are values to add to.
 bool begin_tile(const Tile& tile, float beta, const float* bias) {
   if (bias == nullptr && (beta == 0.0F || beta == 1.0F)) return beta != 0.0F;
   scale_and_shift(tile, beta, bias);
@@ -182,7 +183,7 @@ void multiply_panel(const LeftBlock& left, const float* panel, int64_t rows, int
   }
 }
 
-// The last panel may be narrower than registers: by way of memory of its own.
+// The last panel may be narrower than registers: multiplied via a temporary.
 void multiply_narrow(const LeftBlock& left, const float* panel, int64_t k, const Tile& tile,
                      bool add) {
   HWY_ALIGN float sums[kBlockRows * kPanelColumns];
@@ -195,7 +196,7 @@ void multiply_narrow(const LeftBlock& left, const float* panel, int64_t k, const
   }
 }
 
-// Memory that is used again by the next product.
+// Memory reused by the next product.
 struct Room {
   std::vector<float> left = std::vector<float>(kBlockRows * kBlockDepth);
   std::vector<float> right;

@@ -1,6 +1,6 @@
-// Matrix products of our own: both sides are laid out for the innermost loop block by block, while
-// a block is in a cache, so that no size or stride in memory makes them slow, and bf16 numbers are
-// widened on the way. No torch here.
+// Our own matrix multiplication: both operands are packed for the inner loop block by block, while
+// a block is in cache, so no size or stride makes it slow; bf16 values are widened while packing.
+// No torch dependency.
 #pragma once
 
 #include "rondo/kernels/gemm.h"
@@ -12,8 +12,8 @@ struct Part {
   int64_t row, column, m, n;
 };
 
-// That part of c, as gemm() would compute it, by the calling thread. A number is the same whatever
-// part it is computed with.
+// Computes that part of c as gemm() would, on the calling thread. Each value is the same whichever
+// part it is computed in.
 void blocked_gemm(const Product& product, const Part& part, const float* a, const float* b,
                   float* c);
 void blocked_gemm(const Product& product, const Part& part, const uint16_t* a, const uint16_t* b,

@@ -1,7 +1,7 @@
-// One function compiled for several CPUs, the right one chosen when the program starts. For loops
-// that the compiler turns into vector instructions by itself. (g++ takes "arch=icelake-server" for
-// that very CPU, not for its successors: the levels of x86-64 are for all others. "avx2" would
-// leave out fused multiply-adds, which every CPU with AVX2 has, and a quarter of the speed.)
+// Function multiversioning: one function compiled for several CPUs, selected at program start. For
+// loops that the compiler vectorizes by itself. (g++ takes "arch=icelake-server" to mean that very
+// CPU, not its successors; the x86-64 levels cover all others. "avx2" would leave out fused
+// multiply-adds, which every CPU with AVX2 has, and cost a quarter of the speed.)
 #pragma once
 
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)

@@ -1,4 +1,4 @@
-// Sums of columns.
+// Column sums.
 #include "rondo/kernels/column_sums.h"
 
 #include <vector>
@@ -16,7 +16,7 @@ RONDO_INLINE void add_row_to(const Number* __restrict x, int64_t width, float* _
   for (int64_t i = 0; i < width; ++i) sums[i] += widen(x[i]);
 }
 
-// The compiler clones functions, not templates.
+// The compiler clones functions but not templates.
 #define RONDO_SUM_ROWS(Number)                                                 \
   RONDO_CLONES                                                                 \
   void sum_rows(const Number* x, int64_t rows, int64_t width, float* sums) {   \

@@ -1,4 +1,4 @@
-// Sums of columns, which is what the gradient of a bias is. No torch here.
+// Column sums, the gradient of a bias. No torch dependency.
 #pragma once
 
 #include <cstdint>
@@ -7,8 +7,8 @@
 
 namespace rondo::kernels {
 
-// sums [width] = Σ over rows of x [rows, width], in fp32 over pieces of rows that do not depend on
-// the number of threads, in double over pieces.
+// sums [width] = Σ over rows of x [rows, width]: fp32 within pieces of rows that do not depend on
+// the number of threads, double across pieces.
 template <class Number>
 void column_sums(const Number* x, int64_t rows, int64_t width, float* sums);
 

@@ -1,4 +1,4 @@
-// Gathering patches, and convolutions channel by channel.
+// Patch gathering and depthwise convolution.
 #include "rondo/kernels/convolution.h"
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 namespace rondo::kernels {
 namespace {
 
-// Which taps of a kernel that begins at `start` lie inside of `length` pixels: [first, last).
+// The taps [first, last) of a kernel starting at `start` that lie within `length` pixels.
 struct Taps {
   Taps(int64_t start, int64_t kernel, int64_t length)
       : first(std::clamp<int64_t>(-start, 0, kernel)),
@@ -19,7 +19,7 @@ struct Taps {
 };
 
 void copy(const float* from, int64_t count, float* to) {
-  if (count == 3) {  // a row of the usual kernel: shorter than a call
+  if (count == 3) {  // a row of the usual kernel: cheaper than a call
     to[0] = from[0];
     to[1] = from[1];
     to[2] = from[2];
@@ -28,7 +28,7 @@ void copy(const float* from, int64_t count, float* to) {
   }
 }
 
-// One row of a patch: `kernel` taps of `size` numbers, which are `step` apart in the image.
+// One row of a patch: `kernel` taps of `size` values, which are `step` apart in the image.
 void gather_taps(const float* from, const Taps& taps, int64_t kernel, int64_t size, int64_t step,
                  float* to) {
   if (taps.first > 0) std::fill_n(to, taps.first * size, 0.0F);

@@ -1,6 +1,6 @@
-// Convolutions of one image for inference. An ordinary one becomes a product with packed weights
-// (packed_rows.h) of rows gathered here, a patch each; one that keeps channels apart is computed
-// here. Results are pixel by pixel with channels side by side, as tokens are. No torch here.
+// Convolutions of one image for inference. An ordinary convolution is a matmul of gathered patches,
+// one per row, with packed weights (packed_rows.h); depthwise convolutions are computed here.
+// Results are channels-last, like tokens. No torch dependency.
 #pragma once
 
 #include <cstdint>
@@ -11,12 +11,12 @@ struct ConvolutionShape {
   int64_t kernel = 1;
   int64_t stride = 1;
   int64_t padding = 0;
-  // How long a side of `length` pixels is afterwards.
+  // Output length of a side of `length` pixels.
   int64_t side(int64_t length) const { return (length + 2 * padding - kernel) / stride + 1; }
 };
 
-// An image in memory. Planar: [channels, height, width]; else pixel by pixel, `column` numbers
-// apart.
+// An image in memory. Planar: [channels, height, width]; otherwise channels-last, pixels `column`
+// values apart.
 struct ImageView {
   const float* data = nullptr;
   int64_t channels = 0;
@@ -26,19 +26,19 @@ struct ImageView {
   int64_t column = 0;
 };
 
-// What pixels [first, last) of the result are made of, a row each, `stride` apart: [channels,
-// kernel, kernel] where the image is planar, else [kernel, kernel, channels]; zeros outside of it.
+// Gathers the patches of output pixels [first, last), one per row, rows `stride` apart: [channels,
+// kernel, kernel] if the image is planar, otherwise [kernel, kernel, channels]; zeros outside the
+// image.
 void gather_patches(const ImageView& image, const ConvolutionShape& shape, int64_t first,
                     int64_t last, float* rows, int64_t stride);
 
-// Each channel by itself gives `multiplier` new ones, which stand side by side. The image is not
-// planar.
+// Depthwise: each channel gives `multiplier` adjacent output channels. The image is not planar.
 struct ChannelWeights {
   const float* weight = nullptr;  // [multiplier, kernel, kernel, channels]
   const float* bias = nullptr;    // [channels, multiplier]
   int64_t multiplier = 1;
 };
-// Pixels [first, last) of the result, rows [channels · multiplier] `stride` apart.
+// Output pixels [first, last), rows [channels · multiplier] `stride` apart.
 void convolve_channels(const ImageView& image, const ConvolutionShape& shape,
                        const ChannelWeights& weights, int64_t first, int64_t last, float* rows,
                        int64_t stride);

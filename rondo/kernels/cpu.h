@@ -1,4 +1,4 @@
-// What the CPU at hand has. Header only: the program asks before it loads anything. No torch here.
+// CPU features. Header-only: queried before the program loads anything. No torch dependency.
 #pragma once
 
 #if defined(__x86_64__)
@@ -11,9 +11,9 @@ struct Cpu {
   bool avx2 = false;
   bool fma = false;
   bool avx512 = false;       // F, BW, DQ and VL, which all but the oldest have together
-  bool avx512_vnni = false;  // sums of products of bytes
-  bool avx512_bf16 = false;  // sums of products of bf16 numbers
-  bool amx_bf16 = false;     // by tile registers; Linux must be asked for them too: amx.h
+  bool avx512_vnni = false;  // int8 dot products
+  bool avx512_bf16 = false;  // bf16 dot products
+  bool amx_bf16 = false;     // with tile registers; Linux must grant them too: amx.h
   bool intel = false;
 };
 
@@ -27,7 +27,7 @@ inline Cpu look_at_cpu() {
                __builtin_cpu_supports("avx512dq") != 0 && __builtin_cpu_supports("avx512vl") != 0;
   cpu.avx512_vnni = cpu.avx512 && __builtin_cpu_supports("avx512vnni") != 0;
   cpu.avx512_bf16 = cpu.avx512 && __builtin_cpu_supports("avx512bf16") != 0;
-  // Compilers of 2022 have no names for AMX to ask by.
+  // Compilers of 2022 cannot query AMX by name.
   unsigned a = 0;
   unsigned b = 0;
   unsigned c = 0;

@@ -1,6 +1,6 @@
-// Softmax cross-entropy. A row is read in stretches that stay in the first cache: their largest
-// number is found before their exponentials are summed, and the sum so far is rescaled when a
-// larger one turns up.
+// Softmax cross-entropy. A row is read in stretches that stay in the L1 cache: the maximum of a
+// stretch is found before its exponentials are summed, and the running sum is rescaled when the
+// maximum grows.
 #include "rondo/kernels/cross_entropy.h"
 
 #include <algorithm>
@@ -16,11 +16,11 @@ namespace {
 
 constexpr int64_t kStretchOfRow = 1024;
 
-// What one pass over a row finds.
+// Result of one pass over a row.
 struct RowSums {
   float largest = 0.0F;
   double log_sum = 0.0;  // log Σ exp(x - largest)
-  double sum = 0.0;      // Σ x, if asked for
+  double sum = 0.0;      // Σ x, if requested
 };
 
 RONDO_INLINE float stretch_largest(const float* x, int64_t count) {
@@ -56,7 +56,7 @@ RowSums row_sums(const float* x, int64_t classes, bool summed) {
       exponentials *= static_cast<double>(exponential(largest - here));
       largest = here;
     }
-    // Nothing but -∞ so far: a difference with that would be NaN, and NaN itself must remain one.
+    // Only -∞ so far: subtracting it would give NaN. An actual NaN must stay NaN.
     const float base = std::isinf(largest) && largest < 0.0F ? 0.0F : largest;
     exponentials += static_cast<double>(stretch_exponentials(x + first, count, base));
     if (summed) sums.sum += static_cast<double>(stretch_sum(x + first, count));

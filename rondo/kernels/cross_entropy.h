@@ -1,6 +1,6 @@
-// Softmax cross-entropy of rows of logits without the probabilities ever being stored: forwards one
-// pass over a row, backwards another that writes its gradient. Sums are fp32
-// and double, and do not depend on the number of threads. No torch here.
+// Softmax cross-entropy of rows of logits without storing probabilities: the forward pass reads a
+// row once, the backward pass once more, writing its gradient. Sums are fp32 and double and do not
+// depend on the number of threads. No torch dependency.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace rondo::kernels {
 
-// Logits [rows, classes], the label of every row (below 0: the row counts for nothing).
+// Logits [rows, classes] and the label of each row (negative: the row is ignored).
 // loss = (1 - ε)·(-log p[label]) + ε · mean over classes of -log p.
 struct LabeledRows {
   const float* logits = nullptr;
@@ -19,18 +19,17 @@ struct LabeledRows {
   double smoothing = 0.0;  // ε
 };
 
-// Of every row, for the gradient: its largest logit m, and log Σ exp(x - m). Apart, because their
-// sum would round away what tells large logits from each other.
+// Per row, for the backward pass: the largest logit m, and log Σ exp(x - m). Kept separate because
+// their sum would round away the differences between large logits.
 struct SoftmaxRows {
   float* largest = nullptr;
   float* log_sum = nullptr;
 };
 
-// Every row's loss.
+// The loss of each row.
 void cross_entropy(const LabeledRows& in, const SoftmaxRows& rows, double* losses);
 
-// gradient [rows, classes] = factor · (softmax - target), float or Bf16; it may be the logits
-// themselves.
+// gradient [rows, classes] = factor · (softmax - target), float or Bf16; may alias the logits.
 template <class Out>
 void cross_entropy_gradient(const LabeledRows& in, const SoftmaxRows& rows, double factor,
                             Out* gradient);

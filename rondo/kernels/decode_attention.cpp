@@ -1,4 +1,4 @@
-// Attention of one query, in fp32 and over bf16, compiled for each kind of CPU.
+// Single-query attention in fp32 and over bf16, compiled for each target.
 #include "rondo/kernels/decode_attention.h"
 
 #include <algorithm>
@@ -6,7 +6,7 @@
 
 #include "rondo/kernels/packed.h"
 
-// SSSE3 is not worth its compile time; Arm's scalable vectors cannot stand in arrays.
+// SSSE3 is not worth its compile time; Arm's scalable vectors cannot be array elements.
 #undef HWY_DISABLED_TARGETS
 #define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128)
 #undef HWY_TARGET_INCLUDE
@@ -21,7 +21,7 @@ HWY_BEFORE_NAMESPACE();
 namespace rondo::kernels::HWY_NAMESPACE {
 namespace {
 
-// scores → e^(scores - highest), and 1 / their sum.
+// scores → e^(scores - largest); returns 1 / their sum.
 HWY_INLINE float exponentials(const float* bias, float scale, int64_t count, float* scores) {
   if (bias != nullptr) {
     for (int64_t j = 0; j < count; ++j) scores[j] += bias[j];
@@ -133,7 +133,7 @@ void attend_scattered(const ScatteredQuery& a, float* scores, float* out) {
 
 // ---- bf16 -------------------------------------------------------------------------------------
 
-// Σ p_j v_j over pairs of places, for columns [c, c + Vectors · lanes) of `columns`.
+// Σ p_j v_j over pairs of positions, for columns [c, c + Vectors · lanes) of `columns`.
 template <int64_t Vectors>
 HWY_INLINE void pair_values(const Bf16* values, int64_t columns, const float* p, int64_t pairs,
                             int64_t c, float factor, float* out) {
@@ -166,7 +166,7 @@ void attend_rounded(const RoundedQuery& a, float* scores, float* out) {
                        scores);
   const int64_t begin = a.first % kPanel;
   const float factor = exponentials(a.bias, a.scale, a.count, scores + begin);
-  // Whole pairs are read: neighbors of the keys asked for weigh nothing.
+  // Pairs are read whole; neighbors of the requested keys get weight 0.
   const int64_t end = begin + a.count;
   if (begin % 2 == 1) scores[begin - 1] = 0.0F;
   scores[end] = 0.0F;
@@ -214,7 +214,7 @@ void attend_one(const RoundedQuery& query, float* scores, float* out) {
   HWY_DYNAMIC_DISPATCH(attend_rounded)(query, scores, out);
 }
 
-// Columns are filled up: values are read by whole vectors, keys by pairs of columns.
+// Columns are padded: values are read in whole vectors, keys in pairs of columns.
 int64_t rounded_size(int64_t places, int64_t width) {
   return round_up(places, kPanel) * round_up(width, kPanel);
 }

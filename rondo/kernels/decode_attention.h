@@ -1,5 +1,5 @@
-// Attention of one query over the keys of one head: what reading one token at a time needs. No
-// torch here.
+// Attention of one query over the keys of one head, for token-by-token decoding. No torch
+// dependency.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@
 
 namespace rondo::kernels {
 
-// out = softmax((q·k_j + bias_j) · scale) · v over `count` keys. Without keys, zeros.
+// out = softmax((q·k_j + bias_j) · scale) · v over `count` keys; zeros if there are no keys.
 struct OneQuery {
   const float* q = nullptr;  // [width]
   const float* keys = nullptr;
@@ -22,15 +22,15 @@ struct OneQuery {
 };
 void attend_one(const OneQuery& query, float* scores /* scratch [count] */, float* out);
 
-// q · k_j of all keys alone.
+// Only the scores q · k_j of all keys.
 void score_keys(const OneQuery& query, float* scores /* [count] */);
 
-// The same over keys and values that stand anywhere.
+// The same over keys and values at arbitrary addresses.
 struct ScatteredQuery {
   const float* q = nullptr;            // [width]
-  const float* const* keys = nullptr;  // [count]: where rows of all heads begin
+  const float* const* keys = nullptr;  // [count]: start of each row, which holds all heads
   const float* const* values = nullptr;
-  int64_t offset = 0;  // of the head in a row
+  int64_t offset = 0;  // of the head within a row
   int64_t count = 0;
   int64_t width = 0;
   float scale = 1.0F;
@@ -38,29 +38,29 @@ struct ScatteredQuery {
 };
 void attend_one(const ScatteredQuery& query, float* scores /* scratch [count] */, float* out);
 
-// One head's keys and values in bf16, laid out so that nothing is summed across lanes: keys in
-// panels of 16 places as weights are (packed.h), values in pairs of places.
+// Keys and values of one head in bf16, laid out to avoid sums across lanes: keys in panels of 16
+// positions, as weights are (packed.h); values in pairs of positions.
 struct RoundedHead {
   Bf16* keys = nullptr;    // [places / 16, width / 2, 16, 2], 64-byte aligned
   Bf16* values = nullptr;  // [places / 2, width up to a multiple of 16, 2], likewise
   int64_t width = 0;
 };
-// Numbers of the keys, and of the values. At first they must be zeros.
+// Number of values in `keys`, and in `values`. Both must be zero-initialized.
 int64_t rounded_size(int64_t places, int64_t width);
 void put_rounded(const RoundedHead& head, int64_t place, const float* key, const float* value);
-// What stands at [count, 2 count) comes to [0, count); count is a multiple of 16.
+// Moves positions [count, 2 count) to [0, count); count is a multiple of 16.
 void move_rounded(const RoundedHead& head, int64_t count);
 
 // The same over keys [first, first + count) of a head.
 struct RoundedQuery {
-  const float* q = nullptr;  // read up to an even width, where it must hold finite numbers
+  const float* q = nullptr;  // read up to an even width, which must hold finite values
   RoundedHead head;
   int64_t first = 0;
   int64_t count = 0;
   float scale = 1.0F;
   const float* bias = nullptr;  // [count] or null
 };
-constexpr int64_t kRoundedScores = 32;  // more of scratch than keys
+constexpr int64_t kRoundedScores = 32;  // extra scratch beyond one score per key
 void attend_one(const RoundedQuery& query, float* scores /* [count + 32] */, float* out);
 
 }  // namespace rondo::kernels

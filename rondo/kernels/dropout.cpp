@@ -1,5 +1,5 @@
-// Dropout by a hash of the place. Two rounds of multiply and shift (the finalizer of MurmurHash3)
-// on 32-bit lanes, which compilers turn into vector instructions.
+// Dropout by hashing the position: two rounds of multiply and shift (the finalizer of MurmurHash3)
+// on 32-bit lanes, which compilers vectorize.
 #include "rondo/kernels/dropout.h"
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 namespace rondo::kernels {
 namespace {
 
-constexpr int64_t kStretch = int64_t{1} << 20;  // places that one 32-bit key serves
+constexpr int64_t kStretch = int64_t{1} << 20;  // positions that share one 32-bit key
 
 uint32_t mix(uint64_t h) {
   h = (h ^ (h >> 33)) * 0xff51afd7ed558ccdULL;
@@ -31,7 +31,7 @@ RONDO_INLINE void drop_numbers(const Number* x, Number* y, uint32_t place, int64
   }
 }
 
-// The compiler clones functions, not templates.
+// The compiler clones functions but not templates.
 RONDO_CLONES
 void drop_stretch(const float* x, float* y, uint32_t place, int64_t count, uint32_t threshold,
                   float scale, uint32_t key) {

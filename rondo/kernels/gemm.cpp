@@ -1,4 +1,4 @@
-// Which products are oneDNN's, and how they are cut for threads.
+// Which matmuls go to oneDNN, and how they are split across threads.
 #include "rondo/kernels/gemm.h"
 
 #include <dnnl.h>
@@ -13,7 +13,7 @@
 #include "rondo/kernels/parallel.h"
 #include "rondo/kernels/thresholds.h"
 
-// Exported by the library, and what its own tests call, but missing from its headers.
+// Exported by the library and called by its own tests, but missing from its headers.
 extern "C" dnnl_status_t dnnl_gemm_bf16bf16f32(char transa, char transb, dnnl_dim_t m, dnnl_dim_t n,
                                                dnnl_dim_t k, float alpha, const uint16_t* a,
                                                dnnl_dim_t lda, const uint16_t* b, dnnl_dim_t ldb,
@@ -22,19 +22,19 @@ extern "C" dnnl_status_t dnnl_gemm_bf16bf16f32(char transa, char transb, dnnl_di
 namespace rondo::kernels {
 namespace {
 
-// How many rows, or else columns, of c a thread takes; both 0: it is not cut.
+// Rows, or alternatively columns, of c per thread; both 0: not split.
 struct Cut {
   int64_t rows = 0;
   int64_t columns = 0;
 };
 
-// Every thread's share of `all`, in whole units.
+// Each thread's share of `all`, in whole units.
 int64_t share(int64_t all, int64_t unit) {
   const int64_t threads = threads_here();
   return (all + threads * unit - 1) / (threads * unit) * unit;
 }
 
-// Each part of c by one thread.
+// Computes each part of c on one thread.
 template <class Multiply>
 void multiply_parts(const Product& p, Cut cut, const Multiply& multiply) {
   const int64_t step = cut.rows + cut.columns;  // one of them is 0
@@ -46,7 +46,7 @@ void multiply_parts(const Product& p, Cut cut, const Multiply& multiply) {
   });
 }
 
-// ---- our own ----------------------------------------------------------------------------------
+// ---- our own loops ----------------------------------------------------------------------------
 
 Cut cut_of_blocks(const Product& p) {
   constexpr int64_t kRowUnit = 6;  // of blocked_gemm's innermost loop
@@ -61,17 +61,17 @@ void multiply_blocks(const Product& p, const Number* a, const Number* b, float* 
   if (p.m > 0 && p.n > 0) multiply_parts(p, cut_of_blocks(p), multiply);
 }
 
-// ---- oneDNN's ---------------------------------------------------------------------------------
+// ---- oneDNN -----------------------------------------------------------------------------------
 
-// Leading sizes and offsets of operands in memory.
+// Leading dimensions and offsets of operands in memory.
 struct Layout {
   explicit Layout(const Product& p)
       : a_row(p.transpose_a ? p.m : p.k),
         b_row(p.transpose_b ? p.k : p.n),
         a_step(p.transpose_a ? 1 : p.k),
         b_step(p.transpose_b ? p.k : 1) {}
-  int64_t a_row, b_row;    // numbers between rows in memory
-  int64_t a_step, b_step;  // numbers from one row of op(a), one column of op(b), to the next
+  int64_t a_row, b_row;    // values between rows in memory
+  int64_t a_step, b_step;  // values between rows of op(a) and between columns of op(b)
 };
 
 char letter(bool transpose) { return transpose ? 'T' : 'N'; }
@@ -97,7 +97,7 @@ void add_to_row(const float* __restrict bias, float* __restrict to, int64_t coun
   for (int64_t i = 0; i < count; ++i) to[i] += bias[i];
 }
 
-// While the part is still in the second cache, mostly.
+// Runs while the part is mostly still in the L2 cache.
 void add_bias(const Product& p, const Part& part, float* c) {
   if (p.bias == nullptr) return;
   for (int64_t row = part.row; row < part.row + part.m; ++row) {
@@ -105,7 +105,7 @@ void add_bias(const Product& p, const Part& part, float* c) {
   }
 }
 
-// See thresholds.h. Both 0: oneDNN may cut it.
+// See thresholds.h. Both 0: oneDNN may split it.
 Cut cut_for_onednn(const Product& p) {
   const int64_t threads = threads_here();
   if (threads == 1 || p.m * p.n * p.k < kWorthGemmThreads) return {};
@@ -126,7 +126,8 @@ void multiply_by_onednn(const Product& p, const Number* a, const Number* b, floa
     add_bias(p, part, c);
   };
   if (cut.rows == 0 && cut.columns == 0) {
-    // Not in a region of one thread: oneDNN's own would be nested, and libgomp start threads anew.
+    // Not in a region of one thread: oneDNN's own would be nested, and libgomp would start new
+    // threads.
     run({0, 0, p.m, p.n});
   } else {
     multiply_parts(p, cut, run);
@@ -140,8 +141,8 @@ void gemm_by_blocks(const Product& p, const float* a, const float* b, float* c) 
   multiply_blocks(p, a, b, c);
 }
 
-// With AVX-512 oneDNN's kernels are others, and the turned products of weight_gradient.cpp avoid
-// what is slow.
+// With AVX-512, oneDNN uses other kernels, and the transposed products of weight_gradient.cpp avoid
+// its slow cases.
 bool is_blocked(const Product& p) {
   if (cpu().avx512 || p.m * p.n * p.k < kWorthGemmThreads) return false;
   return p.transpose_a ? std::min(p.m, p.n) >= kBlockedOuterWidth
@@ -155,8 +156,8 @@ void gemm(const Product& p, const float* a, const float* b, float* c) {
   multiply_by_onednn(p, a, b, c);
 }
 
-// Without instructions for it oneDNN's bf16 is several times slower than fp32 (AVX-512), or not
-// there at all (AVX2).
+// Without native instructions, oneDNN's bf16 is several times slower than fp32 (AVX-512) or
+// unsupported (AVX2).
 void gemm(const Product& p, const uint16_t* a, const uint16_t* b, float* c) {
   if (!multiplies_bf16()) return multiply_blocks(p, a, b, c);
   multiply_by_onednn(p, a, b, c);

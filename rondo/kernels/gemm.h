@@ -1,6 +1,7 @@
-// Matrix products by oneDNN's gemm, called directly: no descriptor, no dispatch, no copy, which
-// counts for the many small products of a network; in bf16 it also uses AMX tiles where the CPU has
-// them. What it is slow at, or cannot do, our own loops do (blocked_gemm.h). No torch here.
+// Matrix multiplication by direct calls to oneDNN's gemm, without descriptors, dispatch or copies,
+// which matters for the many small matmuls of a network; in bf16 it uses AMX tiles where available.
+// Shapes where oneDNN is slow or unsupported go to our own loops (blocked_gemm.h). No torch
+// dependency.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +9,7 @@
 namespace rondo::kernels {
 
 // c [m, n] = alpha · op(a) [m, k] · op(b) [k, n] + beta · c, all contiguous and row-major; a
-// transposed operand lies in memory as its transpose does.
+// transposed operand is stored transposed.
 struct Product {
   bool transpose_a = false;
   bool transpose_b = false;
@@ -21,15 +22,15 @@ struct Product {
 };
 
 void gemm(const Product& product, const float* a, const float* b, float* c);
-// a and b in bf16, products summed in fp32.
+// a and b in bf16, accumulated in fp32.
 void gemm(const Product& product, const uint16_t* a, const uint16_t* b, float* c);
 
-// The same by our own loops, whatever is_blocked() says.
+// The same with our own loops, whatever is_blocked() says.
 void gemm_by_blocks(const Product& product, const float* a, const float* b, float* c);
 
-// Whether this product of fp32 numbers is one for our own loops, which no stride slows down.
+// Whether this fp32 matmul uses our own loops, which no stride slows down.
 bool is_blocked(const Product& product);
-// Whether products of bf16 numbers are the CPU's own; else they are widened to fp32 on the way.
+// Whether the CPU multiplies bf16 natively; otherwise values are widened to fp32.
 bool multiplies_bf16();
 
 }  // namespace rondo::kernels

@@ -1,4 +1,4 @@
-// 8-bit products: quantizing, packing, the plain way.
+// int8 matmuls: quantization, packing, plain implementation.
 #include "rondo/kernels/int8.h"
 
 #include <algorithm>
@@ -17,7 +17,7 @@ constexpr int64_t kInt8Step = 64;
 
 int64_t up_to(int64_t count, int64_t step) { return (count + step - 1) / step * step; }
 
-// Sizes compare like their bits; what is no number is the largest of all, and stays.
+// Magnitudes compare like their bits; NaN compares largest, so it propagates.
 RONDO_CLONES
 float scale_of(const float* row, int64_t count) {
   uint32_t largest = 0;
@@ -30,7 +30,7 @@ float scale_of(const float* row, int64_t count) {
 RONDO_CLONES
 void write_bytes(const float* row, int64_t count, float inverse, uint8_t* q) {
   for (int64_t i = 0; i < count; ++i) {
-    // What is no number becomes one; the row's scale is none, and so are its results.
+    // NaN becomes a valid byte; the row's scale is NaN, and so are its results.
     const float byte = std::max(-kLargest, std::rint(row[i] * inverse));
     q[i] = static_cast<uint8_t>(static_cast<int32_t>(byte) + kShift);
   }
@@ -61,7 +61,7 @@ void int8_by_loops(const Int8Work& work) {
   }
 }
 
-// Where q (o, i) lies.
+// Position of q (o, i).
 int64_t place_of(const Int8Matrix& m, int64_t o, int64_t i) {
   if (m.products == Int8Products::plain) return o * m.step + i;
   const int64_t block = o / kInt8Block * kInt8Block * m.step;

@@ -1,6 +1,6 @@
-// 8-bit products by AVX-512's instruction for sums of four unsigned × signed bytes (VNNI), and by
-// AVX2, whose older instruction for bytes saturates: they become words of 16 bits there, whose
-// products are summed by pairs in 32 bits. Weights lie the same for both.
+// int8 matmuls with AVX-512 VNNI, which sums products of four unsigned × signed bytes, and with
+// AVX2, whose older byte instruction saturates: there, bytes are widened to 16 bits and their
+// products summed by pairs in 32 bits. Both use the same weight layout.
 #include "rondo/kernels/int8.h"
 
 #if defined(__x86_64__)
@@ -19,7 +19,7 @@ namespace {
 
 // ---- VNNI --------------------------------------------------------------------------------------
 
-// Which of the 16 columns from `column` there are.
+// Mask of the existing columns among the 16 from `column`.
 RONDO_VNNI __mmask16 columns_from(const Int8Work& work, int64_t column) {
   const int64_t left = work.last - column;
   return left >= kInt8Block ? 0xffffU : static_cast<__mmask16>((1U << left) - 1U);
@@ -82,16 +82,16 @@ constexpr int kTogether = static_cast<int>(kInt8Columns / kInt8Block);
 
 // ---- AVX2 --------------------------------------------------------------------------------------
 
-constexpr int64_t kWordColumns = 8;  // whose sums are two vectors: two partial sums a column
+constexpr int64_t kWordColumns = 8;  // two vectors of sums: two partial sums per column
 
-// Rows that are widened at a time: they stay in the first cache, but weights are read for each such
-// block again, from the second.
+// Rows widened at a time: they stay in the L1 cache, while weights are reread from L2 for each such
+// block.
 int64_t word_rows(int64_t step) {
   constexpr int64_t kWords = 12288;
   return std::max<int64_t>(8, kWords / step / 4 * 4);
 }
 
-// Rows [first, last) of x as words.
+// Rows [first, last) of x as 16-bit words.
 RONDO_AVX2 void widen_rows(const Int8Rows& x, int64_t first, int64_t last, int16_t* to) {
   const uint8_t* from = x.q.data() + first * x.step;
   for (int64_t i = 0; i < (last - first) * x.step; i += 16) {
@@ -122,7 +122,7 @@ RONDO_AVX2 inline void finish_words(const Int8Work& work, __m256i low, __m256i h
   }
 }
 
-// kRows rows from r, whose words are `x`, × 8 columns stay in registers.
+// kRows rows from r, widened in `x`, × 8 columns stay in registers.
 template <int kRows>
 RONDO_AVX2 void word_block(const Int8Work& work, const int16_t* x, int64_t r, int64_t column) {
   const int64_t step = work.x->step;
@@ -163,7 +163,7 @@ void int8_by_words(const Int8Work& work) {
   const int64_t rows = work.x->rows;
   const int64_t step = work.x->step;
   const int64_t block = std::min(rows, word_rows(step));
-  thread_local std::vector<int16_t> words;  // used again by the next product
+  thread_local std::vector<int16_t> words;  // reused by the next product
   words.resize(static_cast<size_t>(block * step));
   for (int64_t first = 0; first < rows; first += block) {
     const int64_t last = std::min(rows, first + block);

@@ -1,4 +1,4 @@
-// Rows in pieces, each by one thread.
+// Rows are split into pieces, one thread each.
 #include "rondo/kernels/matmul.h"
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace {
 
 int64_t rows_per_piece(int64_t rows, int64_t n) {
   const int64_t fits = kPieceNumbers / std::max<int64_t>(1, n) / 32 * 32;
-  const int64_t even = (rows + 127) / 128 * 32;  // some pieces for every thread
+  const int64_t even = (rows + 127) / 128 * 32;  // several pieces per thread
   return std::max<int64_t>(32, std::min(std::clamp<int64_t>(fits, 64, 512), even));
 }
 
@@ -35,7 +35,7 @@ void write_row(const float* sums, float scale, const float* bias, const float* a
 void products_by_gemm(const std::vector<RowTerm>& terms, int64_t first, int64_t last,
                       const RowResults& to) {
   const int64_t n = terms.front().b->columns();
-  thread_local std::vector<float> sums;  // used again by the next piece
+  thread_local std::vector<float> sums;  // reused by the next piece
   sums.resize(static_cast<size_t>((last - first) * n));
   bool add = false;
   for (const RowTerm& term : terms) {
@@ -80,7 +80,7 @@ void matmul(const std::vector<RowTerm>& terms, int64_t rows, const RowResults& r
   std::vector<TileTerm> tile_terms;
   for (const RowTerm& term : terms) tile_terms.push_back({term.a, term.b->tiles()});
   const int64_t per_piece = rows_per_piece(rows, n);
-  // A single piece is not in a region of ours: oneDNN has threads of its own.
+  // A single piece runs outside a parallel region: oneDNN brings its own threads.
   parallel_for((rows + per_piece - 1) / per_piece, true, [&](int64_t piece) {
     const int64_t first = piece * per_piece;
     const int64_t last = std::min(rows, first + per_piece);

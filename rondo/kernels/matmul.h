@@ -1,6 +1,6 @@
-// Products of many rows with matrices, in bf16 with fp32 sums that are scaled, given a
-// bias and rounded to bf16 before they leave the caches. By tile registers where the CPU has them,
-// else by oneDNN's gemm. No torch here.
+// Matrix multiplication of many rows in bf16; the fp32 sums are scaled, biased and rounded to bf16
+// before they leave the caches. Uses AMX tiles where available, otherwise oneDNN's gemm. No torch
+// dependency.
 #pragma once
 
 #include <functional>
@@ -10,15 +10,15 @@
 
 namespace rondo::kernels {
 
-// The right side [k, n] of products, made ready once for all rows. The numbers must outlive it.
+// The right operand [k, n], prepared once for all rows. `data` must outlive it.
 class RightMatrix {
  public:
-  // `transposed`: lies in memory as [n, k].
+  // `transposed`: stored as [n, k].
   RightMatrix(const Bf16* data, int64_t k, int64_t n, bool transposed);
   int64_t rows() const { return k_; }
   int64_t columns() const { return n_; }
   const TiledMatrix* tiles() const { return tiles_.has_value() ? &*tiles_ : nullptr; }
-  // sums [rows, n] (+)= a [rows, k] · this, by oneDNN.
+  // sums [rows, n] (+)= a [rows, k] · this, with oneDNN.
   void multiply(const Bf16* a, int64_t rows, bool add, float* sums) const;
 
  private:
@@ -34,11 +34,11 @@ struct RowTerm {
   const RightMatrix* b = nullptr;
 };
 
-// Is told of rows [first, last) when their results are there, and still in the second cache. Runs
-// on several threads at a time.
+// Called with rows [first, last) once their results are complete and still in the L2 cache. Runs on
+// several threads concurrently.
 using RowsDone = std::function<void(int64_t first, int64_t last)>;
 
-// The sum of all terms, which have the same number of columns; there is at least one.
+// The sum of all terms, at least one, which must have the same number of columns.
 void matmul(const std::vector<RowTerm>& terms, int64_t rows, const RowResults& results,
             const RowsDone& then = {});
 

@@ -1,5 +1,5 @@
-// Norms. A row stays in the first cache while it is read twice; sums for the weights are kept by
-// piece (a fixed number of rows) and added in order at the end.
+// A row stays in the L1 cache while it is read twice; sums for the weights are kept per piece (a
+// fixed number of rows) and added in order at the end.
 #include "rondo/kernels/norm.h"
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 namespace rondo::kernels {
 namespace {
 
-// How a row is normalized. `share`: of every square in what the row is divided by.
+// How a row is normalized. `share`: the weight of each square in the denominator.
 struct RowRule {
   float epsilon = 0.0F;
   float share = 1.0F;
@@ -117,7 +117,7 @@ RONDO_INLINE RowStatistics normalize_sum(const WeightedSum& in, float* __restric
   return normalize(sum, weight, bias, y, in.count, rule);
 }
 
-// The compiler clones functions, not templates: one of each kind for either type.
+// The compiler clones functions but not templates: one of each kind for either type.
 #define RONDO_NORM_ROWS(Out)                                                              \
   RONDO_CLONES                                                                            \
   RowStatistics norm_row(const float* x, const float* weight, const float* bias, Out* y,  \

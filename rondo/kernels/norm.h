@@ -1,7 +1,7 @@
-// Layer norm and RMS norm of rows, fp32 in, fp32 or bf16 out; of a sum
-// of rows too, which is kept, in the same pass. Backwards one pass gives the gradient of the input
-// and sums for the weights, which are cut into the same pieces whatever the number of threads. No
-// torch here.
+// Layer norm and RMS norm of rows, fp32 in, fp32 or bf16 out; also of a weighted sum of rows, which
+// is stored in the same pass. The backward pass computes the input gradient and the sums for the
+// weights in one pass, over pieces that do not depend on the number of threads. No torch
+// dependency.
 #pragma once
 
 #include <cstdint>
@@ -18,11 +18,10 @@ struct NormShape {
   int64_t width = 0;
   double epsilon = 0.0;
   bool centered = true;  // layer norm
-  bool summed =
-      false;  // not centered: the sum of x² in place of its mean, so that rows have length 1
+  bool summed = false;   // not centered: sum of x² instead of its mean, so that rows have length 1
 };
 
-// Of every row, for the gradient: its mean (0 for RMS norm) and the factor that it is scaled with.
+// Per row, for the backward pass: the mean (0 for RMS norm) and the scaling factor.
 struct NormStatistics {
   float* mean = nullptr;
   float* factor = nullptr;
@@ -33,13 +32,13 @@ template <class Out>
 void norm(const NormShape& shape, const float* x, const float* weight, const float* bias, Out* y,
           const NormStatistics& statistics);
 
-// The sum `in`, of rows · width numbers, to `sum`, and its norm to y.
+// Writes the sum `in`, of rows · width values, to `sum` and its norm to y.
 template <class Out>
 void norm_of_sum(const NormShape& shape, const WeightedSum& in, float* sum, const float* weight,
                  const float* bias, Out* y, const NormStatistics& statistics);
 
-// From the gradient of y that of x, of weight and, where not null, of bias [width]. What else x's
-// gradient has, of those who read x beside the norm, may be given and is added.
+// From the gradient of y, computes those of x, weight and, if not null, bias [width]. `also`, the
+// gradient of x from its other uses, is added to x_gradient if not null.
 template <class Out>
 void norm_gradient(const NormShape& shape, const float* x, const float* weight,
                    const NormStatistics& statistics, const Out* y_gradient, float* x_gradient,

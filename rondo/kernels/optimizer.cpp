@@ -1,5 +1,5 @@
-// Optimizer steps. Work is cut into pieces of fixed size; the loops inside a piece are compiled for
-// several CPUs, threads take whole pieces.
+// Work is split into pieces of fixed size, which threads process whole; the loops inside a piece
+// are compiled for several CPUs.
 #include "rondo/kernels/optimizer.h"
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace {
 
 constexpr int64_t kPiece = int64_t{1} << 14;
 
-// Where a piece lies: entries [first, last) of part `part`.
+// Entries [first, last) of part `part`.
 struct Piece {
   size_t part = 0;
   int64_t first = 0;
@@ -32,7 +32,7 @@ std::vector<Piece> pieces_of(const std::vector<Part>& parts) {
   return pieces;
 }
 
-// work(number, piece) for all of them.
+// Calls work(number, piece) for each piece.
 template <class Work>
 void each_piece(const std::vector<Piece>& pieces, const Work& work) {
   const auto count = static_cast<int64_t>(pieces.size());
@@ -50,11 +50,11 @@ double piece_squares(const float* x, int64_t count) {
   return sum;
 }
 
-// What a step is for every entry of one part.
+// Constants of a step for all entries of one part.
 struct AdamFactors {
   float scale, beta1, beta2, rest1, rest2, rate, root_scale, epsilon;
-  float shrink;  // of the weight
-  float join;    // of the weight to the gradient
+  float shrink;  // factor on the weight
+  float join;    // share of the weight added to the gradient
 };
 
 RONDO_CLONES
@@ -133,20 +133,20 @@ void apply_row_with_mean(float* __restrict value, const float* __restrict g, int
   }
 }
 
-// A stretch of one row: rows may be one long one, and threads share that too.
+// A stretch of one row: a matrix may be a single long row, which threads share too.
 struct Stretch {
   int64_t index = 0;
   int64_t row = 0;
   int64_t first = 0;  // column
   int64_t count = 0;
-  int64_t at = 0;  // of the matrix
+  int64_t at = 0;  // in the matrix
 };
 
 int64_t stretches(const AdafactorPart& part) {
   return part.rows * ((part.columns + kPiece - 1) / kPiece);
 }
 
-// Whether a matrix is large enough for threads to pay.
+// Whether a matrix is large enough for threads to pay off.
 bool is_large(const AdafactorPart& part) { return part.rows * part.columns > 4 * kPiece; }
 
 template <class Work>

@@ -1,6 +1,6 @@
 // Optimizer steps in one pass over plain memory, several tensors at a time; sums of squares in
-// double. Sums are cut into the same pieces whatever the number of threads, so they never depend on
-// it. No torch here.
+// double. Sums are split into pieces that do not depend on the number of threads, so neither do
+// results. No torch dependency.
 #pragma once
 
 #include <cstdint>
@@ -14,14 +14,14 @@ struct Floats {
 };
 double sum_of_squares(const std::vector<Floats>& parts);
 
-// One tensor of an Adam step; all four of `count` values.
+// One tensor of an Adam step; all four arrays have `count` values.
 struct AdamPart {
   float* value = nullptr;
   const float* gradient = nullptr;
   float* mean = nullptr;
   float* square = nullptr;
   int64_t count = 0;
-  double decay = 0.0;  // of weights
+  double decay = 0.0;  // weight decay
 };
 
 struct AdamStep {
@@ -29,8 +29,8 @@ struct AdamStep {
   double beta2 = 0.999;
   double epsilon = 1e-8;
   double rate = 0.0;
-  double scale = 1.0;      // gradients are multiplied with it first
-  bool decoupled = false;  // decay shrinks the weight (AdamW), else it joins the gradient
+  double scale = 1.0;      // gradients are multiplied by it first
+  bool decoupled = false;  // decay shrinks the weight (AdamW); otherwise added to gradient
   int64_t number = 1;      // of the step, from 1
 };
 
@@ -39,7 +39,7 @@ void adam_step(const std::vector<AdamPart>& parts, const AdamStep& step);
 
 // ---- Adafactor, for a matrix [rows, columns] ---------------------------------------------------
 // The update of an entry is y = scale · g · row_factor · column_factor. A tensor whose second
-// moment is not factored is one row with a factor for every entry.
+// moment is not factored is one row with a factor per entry.
 
 struct AdafactorPart {
   float* value = nullptr;
@@ -49,11 +49,11 @@ struct AdafactorPart {
   double scale = 1.0;
 };
 
-// Means of (scale · g)² + floor along every row and every column.
+// Means of (scale · g)² + floor along each row and each column.
 void adafactor_means(const AdafactorPart& part, double floor, float* row_means,
                      float* column_means);
 
-// moment = decay · moment + (1 - decay) · ((scale · g)² + floor), entry by entry, and
+// Elementwise: moment = decay · moment + (1 - decay) · ((scale · g)² + floor) and
 // factor = 1 / √moment.
 void adafactor_square(const AdafactorPart& part, double floor, double decay, float* moment,
                       float* factor);

@@ -1,4 +1,4 @@
-// Laying out weights; memory in large pages.
+// Weight packing; memory in large pages.
 #include "rondo/kernels/packed.h"
 
 #include <sys/mman.h>
@@ -18,7 +18,7 @@ constexpr size_t kHugePage = size_t{2} << 20;
 constexpr size_t kChunk = 2 * kHugePage;
 constexpr size_t kCacheLine = 64;
 
-// The bits of a number.
+// Bits per value.
 size_t format_bits(PackedFormat format) {
   switch (format) {
     case PackedFormat::fp32:
@@ -31,7 +31,7 @@ size_t format_bits(PackedFormat format) {
   return 8;
 }
 
-// Calls put(place, row, column) for every number of w in the order of panels.
+// Calls put(place, row, column) for every value of w in panel order.
 template <class Put>
 void for_each_place(const PackedMatrix& m, const Put& put) {
   for (int64_t o = 0; o < m.out; ++o) {
@@ -40,7 +40,7 @@ void for_each_place(const PackedMatrix& m, const Put& put) {
   }
 }
 
-// Two neighbors of a row side by side.
+// Pairs of neighbors in a row are adjacent.
 void pack_bf16(const float* w, const PackedMatrix& m, Bf16* to) {
   for (int64_t o = 0; o < m.out; ++o) {
     Bf16* panel = to + o / kPanel * m.columns() * kPanel + o % kPanel * 2;
@@ -66,7 +66,7 @@ void* PageArena::take(size_t bytes) {
     const size_t chunk = (std::max(size, kChunk) + kHugePage - 1) / kHugePage * kHugePage;
     chunks_.emplace_back(std::aligned_alloc(kHugePage, chunk));
     if (chunks_.back() == nullptr) throw std::bad_alloc();
-    madvise(chunks_.back().get(), chunk, MADV_HUGEPAGE);  // refused: small pages, only slower
+    madvise(chunks_.back().get(), chunk, MADV_HUGEPAGE);  // if refused: small pages, only slower
     next_ = static_cast<char*>(chunks_.back().get());
     left_ = chunk;
   }

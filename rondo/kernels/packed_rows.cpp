@@ -1,10 +1,10 @@
-// Blocks of rows and panels whose sums stay in registers, compiled for each kind of CPU.
+// Blocks of rows and panels whose sums stay in registers, compiled for each target.
 #include "rondo/kernels/packed_rows.h"
 
 #include <algorithm>
 #include <vector>
 
-// SSSE3 is not worth its compile time; Arm's scalable vectors cannot stand in arrays.
+// SSSE3 is not worth its compile time; Arm's scalable vectors cannot be array elements.
 #undef HWY_DISABLED_TARGETS
 #define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128)
 #undef HWY_TARGET_INCLUDE
@@ -23,7 +23,6 @@ namespace {
 
 constexpr int64_t kLine = 64;  // bytes
 
-// What is worked on.
 struct Rows {
   const PackedMatrix* w;
   const float* x;
@@ -34,14 +33,14 @@ struct Rows {
   int64_t y_stride;
 };
 
-// The next address that is a whole line.
+// Rounds up to the next cache line.
 float* aligned(float* at) {
   const auto place = reinterpret_cast<uintptr_t>(at);
   return at + (kLine - static_cast<int64_t>(place % kLine)) % kLine /
                   static_cast<int64_t>(sizeof(float));
 }
 
-// One vector of results, from `column` on; the last may be cut off.
+// Stores one vector of results at `column`; the last one may be cut off.
 HWY_INLINE void put(const Rows& work, Floats sum, int64_t row, int64_t column) {
   const Lane d;
   const int64_t out = work.w->out;
@@ -58,7 +57,7 @@ HWY_INLINE void put(const Rows& work, Floats sum, int64_t row, int64_t column) {
   }
 }
 
-// g++ would read weights from memory again for every row, as long as there are few.
+// Otherwise g++ rereads weights from memory for every row when there are few rows.
 #if defined(__GNUC__) && !defined(__clang__) && \
     (HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_SSE4)
 HWY_INLINE void keep_in_register(Floats& weights) { asm("" : "+v"(weights.raw)); }
@@ -66,14 +65,14 @@ HWY_INLINE void keep_in_register(Floats& weights) { asm("" : "+v"(weights.raw));
 HWY_INLINE void keep_in_register(Floats& /*weights*/) {}
 #endif
 
-// Memory that will be wanted soon, to be fetched while other weights are worked with.
+// Memory needed soon, prefetched while other weights are processed.
 struct Ahead {
   const char* next = nullptr;
   int64_t lines = 0;
 };
 
 // `Count` rows from `row` × `Panels` panels from `panel`, whose weights are `w` [Panels, columns,
-// 16]. A function of its own: among others g++ does not find enough registers for it.
+// 16]. Not inlined: otherwise g++ runs out of registers.
 template <int64_t Count, int64_t Panels>
 HWY_NOINLINE void block(const Rows& work, const float* w, int64_t row, int64_t panel, Ahead ahead) {
   constexpr int64_t kVectors = Panels * kParts;
@@ -114,7 +113,7 @@ HWY_NOINLINE void block(const Rows& work, const float* w, int64_t row, int64_t p
   }
 }
 
-// As many rows at once as registers have sums of.
+// Rows whose sums fit in registers at once.
 constexpr int64_t kMostRows = 6;
 
 // `count` ≤ Count rows.
@@ -127,7 +126,7 @@ HWY_INLINE void block_of(const Rows& work, const float* w, int64_t row, int64_t 
   block<Count, Panels>(work, w, row, panel, ahead);
 }
 
-// To fp32, a few panels; scales wait for the end of a sum.
+// Widens a few panels to fp32; scales are applied at the end of a sum.
 template <class Reader>
 void widen_panels(const PackedMatrix& m, int64_t panel, int64_t count, float* to) {
   const Lane d;
@@ -153,7 +152,7 @@ constexpr int64_t column_bytes() {
   return static_cast<int64_t>(sizeof(typename Reader::Number)) * Reader::kColumn;
 }
 
-// Of a column of a panel.
+// Bytes per column of a panel.
 int64_t column_bytes(PackedFormat format) {
   if (format == PackedFormat::fp32) return column_bytes<Fp32Reader>();
   return format == PackedFormat::bf16 ? column_bytes<Bf16Reader>() : column_bytes<Int8Reader>();
@@ -164,20 +163,21 @@ void widen(const PackedMatrix& m, int64_t panel, int64_t count, float* to) {
   widen_panels<Int8Reader>(m, panel, count, to);
 }
 
-// All rows of a few panels, which stay in the second cache; the next panels come there meanwhile.
+// All rows of a few panels, which stay in the L2 cache while the next panels are prefetched into
+// it.
 template <int64_t Panels>
 void rows_of(const Rows& work, int64_t panel, bool more, float* wide) {
   const PackedMatrix& m = *work.w;
   const int64_t columns = m.columns();
-  const int64_t bytes = columns * column_bytes(m.format);  // of a panel
+  const int64_t bytes = columns * column_bytes(m.format);  // per panel
   const char* data = static_cast<const char*>(m.data) + panel * bytes;
   const float* w = reinterpret_cast<const float*>(data);
   if (m.format != PackedFormat::fp32) {
     widen(m, panel, Panels, wide);
     w = wide;
   }
-  // Blocks of almost the same number of rows: few rows wait for weights to come from the second
-  // cache, and 8 as 4 + 4 are faster than as 6 + 2 (measured, docs/performance.md).
+  // Blocks of nearly equal numbers of rows: a block of few rows waits for weights from L2, so 8
+  // rows as 4 + 4 are faster than as 6 + 2 (measured, docs/performance.md).
   const int64_t blocks = (work.rows + kMostRows - 1) / kMostRows;
   const int64_t lines = more ? Panels * bytes / kLine : 0;
   for (int64_t b = 0; b < blocks; ++b) {
@@ -193,7 +193,7 @@ void packed_rows_of(const PackedMatrix& w, const InputRows& x, const float* bias
                     int64_t last, const OutputRows& y) {
   const Rows work = {&w, x.data, x.stride, x.count, bias, y.data, y.stride};
   constexpr int64_t kTogether = kParts == 1 ? kPanelsTogether : 1;  // as registers allow
-  thread_local std::vector<float> room;  // used again by the next product
+  thread_local std::vector<float> room;                             // reused by the next product
   float* wide = nullptr;
   if (w.format != PackedFormat::fp32) {
     const int64_t numbers = kTogether * w.columns() * kPanel;

@@ -1,13 +1,13 @@
-// Many rows with weights that were packed once (packed.h): what a search does for every token, with
-// too few rows to pay for packing again and again. Weights in fewer bits are widened panel by
-// panel, in the second cache; rows are fp32 and stay so. No torch here.
+// Multiplies several rows by weights packed once (packed.h): search does this for every token, with
+// too few rows to pay for repacking. Narrower weights are widened panel by panel in the L2 cache;
+// rows stay fp32. No torch dependency.
 #pragma once
 
 #include "rondo/kernels/packed.h"
 
 namespace rondo::kernels {
 
-// Work is best cut at multiples of so many panels.
+// Work is best split at multiples of this many panels.
 constexpr int64_t kPanelsTogether = 4;
 
 struct InputRows {
@@ -20,8 +20,8 @@ struct OutputRows {
   int64_t stride = 0;
 };
 
-// y [rows, out] = x [rows, in] · wᵀ (+ bias [out], may be null), the columns of panels
-// [first, last). Each sum is over columns in order, whoever computes it: the same bits as matvec().
+// y [rows, out] = x [rows, in] · wᵀ (+ bias [out], may be null) for the columns of panels
+// [first, last). Sums run over columns in order regardless of the split: bitwise equal to matvec().
 void packed_rows(const PackedMatrix& w, const InputRows& x, const float* bias, int64_t first,
                  int64_t last, const OutputRows& y);
 

@@ -1,11 +1,11 @@
-// Reading one token at a time: products of packed weights with a vector, norms of one row; compiled
-// for each kind of CPU.
+// Token-by-token decoding: packed weights times a vector, norms of one row; compiled for each
+// target.
 #include <cmath>
 
 #include "rondo/kernels/packed.h"
 #include "rondo/kernels/vector_math.h"
 
-// SSSE3 is not worth its compile time; Arm's scalable vectors cannot stand in arrays.
+// SSSE3 is not worth its compile time; Arm's scalable vectors cannot be array elements.
 #undef HWY_DISABLED_TARGETS
 #define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128)
 #undef HWY_TARGET_INCLUDE
@@ -85,7 +85,7 @@ void gelu_one_of(float* x, int64_t count) {
 // ---- recurrent states -------------------------------------------------------------------------
 
 void tanh_one_of(float* x, int64_t count) {
-  constexpr float kFlat = 20.0F;  // beyond, it is ±1 in fp32
+  constexpr float kFlat = 20.0F;  // beyond this, tanh is ±1 in fp32
   for (int64_t i = 0; i < count; ++i) {
     x[i] = 1.0F - 2.0F / (exponential(2.0F * within(x[i], kFlat)) + 1.0F);
   }

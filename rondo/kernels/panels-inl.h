@@ -1,5 +1,5 @@
-// Products of panels (packed.h) with a vector, for one kind of CPU, and how each format is read.
-// Included once per kind (Highway's foreach_target).
+// Multiplies panels (packed.h) by a vector, and reads each weight format, for one target. Included
+// once per target (Highway's foreach_target).
 #if defined(RONDO_KERNELS_PANELS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef RONDO_KERNELS_PANELS_INL_H_
 #undef RONDO_KERNELS_PANELS_INL_H_
@@ -14,7 +14,7 @@
 
 HWY_BEFORE_NAMESPACE();
 namespace rondo::kernels::HWY_NAMESPACE {
-namespace {  // names of the attention kernels are in this namespace too
+namespace {  // the attention kernels' names are in this namespace too
 
 namespace hn = hwy::HWY_NAMESPACE;
 
@@ -24,8 +24,8 @@ constexpr int64_t kLanes = hn::MaxLanes(Lane());
 constexpr int64_t kParts = kPanel / kLanes;               // vectors in a panel
 constexpr int64_t kGroup = kLanes >= 8 ? kLanes / 2 : 2;  // panels at once: 8 sums in flight
 
-// Readers give the weights of panel rows [part · lanes, ...) for kStep columns from `column` on. A
-// column of a panel takes kColumn numbers.
+// Readers return the weights of panel rows [part · lanes, ...) for kStep columns starting at
+// `column`. A column of a panel takes kColumn values.
 struct Fp32Reader {
   using Number = float;
   static constexpr int64_t kStep = 2;
@@ -38,7 +38,7 @@ struct Fp32Reader {
   }
 };
 
-// Two neighbors in bf16 that share 32 bits, the first in the lower half.
+// Two adjacent bf16 values sharing 32 bits, the first in the lower half.
 HWY_INLINE void read_pairs(const Bf16* at, Floats* w) {
   const Lane d;
   const hn::RebindToUnsigned<Lane> bits;
@@ -70,9 +70,9 @@ struct Int8Reader {
   }
 };
 
-// `Panels` panels that follow each other. Every sum is over columns in order, as in
-// packed_rows.cpp, so that a row has the same bits alone and among others. A sum waits for its last
-// addition: several panels keep the adders busy.
+// `Panels` consecutive panels. Each sum runs over columns in order, as in packed_rows.cpp, so that
+// a row has the same bits alone and in a batch. A sum depends on its previous addition; several
+// panels keep the adders busy.
 template <class Reader, int64_t Panels>
 HWY_INLINE void multiply_panels(const typename Reader::Number* w, int64_t columns, const float* x,
                                 const float* scale, float* y) {

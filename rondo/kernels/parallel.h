@@ -1,6 +1,6 @@
-// Loops cut for threads, in one place. A loop that is not worth it, or has one turn, runs as it is:
-// a parallel region of one thread is still a region, inside which oneDNN's own would be nested and
-// libgomp start new threads. Without OpenMP (clang builds) all run as they are.
+// Parallel loops. A loop that is too small, or has one iteration, runs serially: a parallel region
+// of one thread is still a region, so oneDNN's own would be nested in it and libgomp would start
+// new threads. Without OpenMP (clang builds) everything runs serially.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 
 namespace rondo::kernels {
 
-// How many threads a loop may have here: one inside of another's.
+// How many threads a loop may use here: one inside another parallel region.
 inline int64_t threads_here() {
 #ifdef _OPENMP
   return omp_in_parallel() != 0 ? 1 : omp_get_max_threads();
@@ -21,7 +21,7 @@ inline int64_t threads_here() {
 #endif
 }
 
-// work(first, last) once for every thread: [0, count) in parts of almost the same size.
+// Calls work(first, last) once per thread, splitting [0, count) into nearly equal ranges.
 template <class Work>
 void parallel_ranges(int64_t count, bool worth, const Work& work) {
 #ifdef _OPENMP
@@ -40,7 +40,7 @@ void parallel_ranges(int64_t count, bool worth, const Work& work) {
   if (count > 0) work(int64_t{0}, count);
 }
 
-// work(i) for every i < count, neighbors by one thread.
+// work(i) for every i < count, in contiguous ranges per thread.
 template <class Work>
 void parallel_for(int64_t count, bool worth, const Work& work) {
   parallel_ranges(count, worth, [&](int64_t first, int64_t last) {
@@ -48,7 +48,7 @@ void parallel_for(int64_t count, bool worth, const Work& work) {
   });
 }
 
-// The same where turns take different times: whoever is free takes the next.
+// The same for iterations of uneven cost, scheduled dynamically.
 template <class Work>
 void parallel_for_uneven(int64_t count, int threads, const Work& work) {
 #ifdef _OPENMP
@@ -64,8 +64,8 @@ void parallel_for_uneven(int64_t count, int threads, const Work& work) {
 
 // ---- sums over rows -----------------------------------------------------------------------------
 
-// Rows in at most 64 pieces, the same whatever the number of threads: sums by piece, added in
-// order, do not depend on it.
+// Rows in at most 64 pieces that do not depend on the number of threads, so neither do sums taken
+// per piece and added in order.
 struct RowPieces {
   explicit RowPieces(int64_t all_rows)
       : rows(all_rows),
@@ -77,7 +77,7 @@ struct RowPieces {
   int64_t rows, each, count;
 };
 
-// total [width] = Σ over pieces of sums, `step` numbers apart; in double, divided by `divisor`.
+// total [width] = Σ over pieces of sums, `step` values apart, in double, divided by `divisor`.
 inline void add_pieces(const float* sums, int64_t pieces, int64_t step, int64_t width, float* total,
                        double divisor = 1.0) {
   for (int64_t i = 0; i < width; ++i) {

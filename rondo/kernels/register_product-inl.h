@@ -1,6 +1,5 @@
-// Matrix products whose sums are held in registers, for one kind of CPU: the multiplications of
-// attention and of large products cut into blocks. Included once per kind (Highway's
-// foreach_target).
+// Matrix multiplication with sums held in registers, for one target: used by attention and by the
+// blocked gemm. Included once per target (Highway's foreach_target).
 #if defined(RONDO_KERNELS_REGISTER_PRODUCT_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef RONDO_KERNELS_REGISTER_PRODUCT_INL_H_
 #undef RONDO_KERNELS_REGISTER_PRODUCT_INL_H_
@@ -17,9 +16,9 @@
 #include "rondo/kernels/amx.h"
 #include "rondo/kernels/unroll.h"
 
-// Highway 1.0.3 knows AVX-512, but not its BF16 part. Compilers use that only where they are told
-// to by name, so all AVX-512 code may be compiled with it, and what names it (Bf16Math, AmxMath) is
-// run only where the CPU has it.
+// Highway 1.0.3 supports AVX-512 but not its BF16 extension. Compilers emit BF16 instructions only
+// for explicit intrinsics, so all AVX-512 code may be compiled with it, and code that uses them
+// (Bf16Math, AmxMath) runs only where the CPU has it.
 #undef RONDO_BEFORE_KERNELS
 #undef RONDO_HAVE_BF16
 #if HWY_TARGET == HWY_AVX3
@@ -42,13 +41,13 @@ constexpr int64_t kLanes = HWY_LANES(float);
 
 constexpr int64_t round_up(int64_t count, int64_t step) { return (count + step - 1) / step * step; }
 
-// Products are sums over units of 32 bits: one fp32 number, or a pair of bf16 numbers next to each
-// other in the direction of the sum. Both are laid out, loaded and broadcast alike.
+// Products are sums over 32-bit units: one fp32 value, or a pair of bf16 values adjacent along the
+// sum. Both are laid out, loaded and broadcast the same way.
 struct Fp32Math {
   static constexpr int64_t kPerUnit = 1;
-  static constexpr int64_t kUnitStep = 1;         // sums go over multiples of so many units
-  static constexpr int64_t kRowStep = 1;          // and there are multiples of so many rows
-  static constexpr int64_t kColumnStep = kLanes;  // and of so many keys in a tile of scores
+  static constexpr int64_t kUnitStep = 1;         // sums run over multiples of this many units
+  static constexpr int64_t kRowStep = 1;          // rows are padded to multiples of this
+  static constexpr int64_t kColumnStep = kLanes;  // keys of a score tile likewise
   static HWY_INLINE FloatVector add_product(FloatVector sum, FloatVector a, FloatVector b) {
     return hn::MulAdd(a, b, sum);
   }
@@ -65,7 +64,7 @@ struct Bf16Math {
   }
 };
 
-// Tile registers (amx.h): 16 rows of 16 units each.
+// AMX tile registers (amx.h): 16 rows of 16 units each.
 struct AmxMath {
   static constexpr int64_t kPerUnit = 2;
   static constexpr int64_t kUnitStep = 16;
@@ -74,20 +73,19 @@ struct AmxMath {
 };
 #endif
 
-// Numbers as units, up to a whole step.
+// The number of units that hold `numbers` values, rounded up to a whole step.
 template <class Math>
 constexpr int64_t units(int64_t numbers) {
   return round_up((numbers + Math::kPerUnit - 1) / Math::kPerUnit, Math::kUnitStep);
 }
 
-// The left side of a product: unit (m, k) is at data[m · step + k], or, turned, at
-// data[k · step + m].
+// The left operand: unit (m, k) is at data[m · step + k] or, transposed, at data[k · step + m].
 struct Left {
   const float* data = nullptr;
   int64_t step = 0;
 };
 
-// The right side [K, N units], and the result [M, N]: N whole vectors, `step` floats between rows.
+// The right operand [K, N units] and the result [M, N]: N whole vectors, rows `step` floats apart.
 struct Right {
   const float* data = nullptr;
   int64_t step = 0;
@@ -95,10 +93,10 @@ struct Right {
 struct Product {
   float* data = nullptr;
   int64_t step = 0;
-  bool add = false;  // to what is there
+  bool add = false;  // accumulate into the existing values
 };
 
-// What must be done before the first product of a piece of work, and undone after the last.
+// Setup before the first product of a work item, undone after the last.
 template <class Math>
 struct Ready {};
 
@@ -118,7 +116,7 @@ HWY_NOINLINE void product_block(const Left& left, const Right& right, int64_t co
     RONDO_UNROLL
     for (int v = 0; v < kVectors; ++v) sums[m][v] = hn::Zero(d);
   }
-  const Product result = to;  // known not to change while results are written
+  const Product result = to;  // a local copy, so stores cannot alias it
   RONDO_UNROLL
   for (int m = 0; m < kRows; ++m) hwy::Prefetch(result.data + m * result.step);
   const float* a = left.data;
@@ -149,7 +147,7 @@ HWY_NOINLINE void product_block(const Left& left, const Right& right, int64_t co
   }
 }
 
-// As many rows as registers allow: 32 of them with AVX-512, else 16.
+// As many rows as registers allow: 32 registers with AVX-512, otherwise 16.
 #if HWY_TARGET == HWY_AVX3
 constexpr int kMostVectors = 4;
 constexpr int most_rows(int vectors) { return vectors == 4 ? 6 : vectors == 3 ? 8 : 12; }

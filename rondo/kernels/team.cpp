@@ -1,4 +1,4 @@
-// Threads that work together.
+// Thread team.
 #include "rondo/kernels/team.h"
 
 #include <algorithm>
@@ -7,11 +7,11 @@
 namespace rondo::kernels {
 namespace {
 
-// How often to look before giving way: some tens of microseconds, longer than a thread that runs
-// takes for a layer's share.
+// Polls before yielding: some tens of microseconds, longer than a running thread takes for its
+// share of a layer.
 constexpr int kLooks = 2000;
 constexpr unsigned kMemberBits = 16;
-// Between two tokens somebody samples and prints: worth a little more.
+// The caller samples and prints between tokens, so waiting for work polls longer.
 constexpr int kLooksForWork = 4 * kLooks;
 
 void pause_briefly() {
@@ -36,7 +36,7 @@ Team::Team(int threads) {
     for (int member = 1; member < threads; ++member) {
       threads_.emplace_back([this, member] { serve(member); });
     }
-  } catch (const std::exception&) {  // no more threads to be had: a smaller team does it too
+  } catch (const std::exception&) {  // no more threads available: use a smaller team
   }
 }
 
@@ -61,7 +61,7 @@ void Team::run(int members, const std::function<void(int)>& work) {
     wake_.notify_all();
   }
   work(0);
-  barrier();  // nobody may still read `work` when it is gone
+  barrier();  // no member may still be reading `work` on return
 }
 
 void Team::barrier() {

@@ -1,7 +1,6 @@
-// A few threads that run one function together thousands of times a second and meet inside it: what
-// reading one token at a time needs, where starting a parallel region costs as much as a layer.
-// Waiting threads spin for a moment and then sleep or give way, so that a busy machine is not made
-// busier. No torch here.
+// A small thread team that runs one function thousands of times per second with barriers inside: in
+// token-by-token decoding, starting a parallel region costs as much as a layer. Waiting threads
+// spin briefly, then sleep or yield, so as not to load a busy machine further. No torch dependency.
 #pragma once
 
 #include <atomic>
@@ -17,18 +16,18 @@ namespace rondo::kernels {
 
 class Team {
  public:
-  // Starts threads - 1 threads, or as many as the system gives; the caller of run() is the other
-  // one.
+  // Starts threads - 1 threads, or as many as the system allows; the caller of run() is the
+  // remaining one.
   explicit Team(int threads);
   ~Team();
   Team(const Team&) = delete;
   Team& operator=(const Team&) = delete;
 
   int size() const { return static_cast<int>(threads_.size()) + 1; }
-  // Calls work(member) for members 0 … members - 1 at once and returns when all are done. `work`
-  // must not throw.
+  // Calls work(member) concurrently for members 0 … members - 1 and returns when all are done.
+  // `work` must not throw.
   void run(int members, const std::function<void(int member)>& work);
-  // Inside work: waits until every member is here.
+  // Called inside work: waits until every member arrives.
   void barrier();
 
  private:
@@ -36,8 +35,8 @@ class Team {
 
   std::vector<std::thread> threads_;
   const std::function<void(int)>* work_ = nullptr;
-  int members_ = 1;  // of the present run; only its members may look
-  // Number of the run, and below it in kMemberBits how many take part: one look tells both.
+  int members_ = 1;  // of the current run; only its members may read it
+  // Run number, and in the low kMemberBits the number of members: one load gives both.
   std::atomic<uint64_t> call_{0};
   std::atomic<bool> closing_{false};
   std::atomic<int> arrived_{0};
@@ -47,13 +46,13 @@ class Team {
   std::condition_variable wake_;
 };
 
-// One member's place in a run.
+// One member's role in a run.
 struct Member {
   Team* team = nullptr;
   int index = 0;
   int count = 1;
 
-  // Of `items` pieces of work, the member's: [first, last).
+  // This member's share [first, last) of `items` work items.
   std::pair<int64_t, int64_t> share(int64_t items) const {
     return {items * index / count, items * (index + 1) / count};
   }
@@ -62,13 +61,13 @@ struct Member {
   }
 };
 
-// How many threads are worth it, found by trying: a few steps with one, a few with all, now and
-// then again, because the machine's other work comes and goes.
+// Finds the best number of threads by trial: a few steps with one, a few with all, repeated now and
+// then because the load on the machine changes.
 class ThreadChoice {
  public:
-  // At most so many; the same number again changes nothing.
+  // Upper limit; setting the same limit again has no effect.
   void allow(int most);
-  // For the next step; tell what it took.
+  // Threads to use for the next step; report its duration with took().
   int threads() const;
   void took(double seconds);
 

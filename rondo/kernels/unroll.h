@@ -1,4 +1,4 @@
-// Loops over what is held in registers must be unrolled whole: registers have no index.
+// Loops over values held in registers must be fully unrolled: registers cannot be indexed.
 #pragma once
 
 #if defined(__clang__)

@@ -1,11 +1,11 @@
-// Functions of one number written so that compilers turn loops over them into vector instructions,
-// which the C library's (they set errno) prevent. And bf16, the upper half of a float.
+// Scalar functions written so that compilers vectorize loops over them, which the C library's
+// versions prevent because they set errno. Also bf16, the upper half of a float.
 #pragma once
 
 #include <cstdint>
 #include <cstring>
 
-// Also into functions compiled for other CPUs (clones.h).
+// Inlines into functions compiled for other CPUs too (clones.h).
 #define RONDO_INLINE inline __attribute__((always_inline))
 
 namespace rondo::kernels {
@@ -22,7 +22,7 @@ RONDO_INLINE float bits_float(uint32_t bits) {
   return x;
 }
 
-// ---- numbers in memory: fp32 or bf16 ----------------------------------------------------------
+// ---- values in memory: fp32 or bf16 -----------------------------------------------------------
 
 struct Bf16 {
   uint16_t bits = 0;
@@ -32,7 +32,7 @@ RONDO_INLINE float widen(float x) { return x; }
 RONDO_INLINE float widen(Bf16 x) { return bits_float(static_cast<uint32_t>(x.bits) << 16U); }
 
 RONDO_INLINE void narrow(float x, float& to) { to = x; }
-// To the nearest, ties to even, as torch does; NaN stays NaN.
+// Rounds to nearest, ties to even, as torch does; NaN stays NaN.
 RONDO_INLINE void narrow(float x, Bf16& to) {
   const uint32_t bits = float_bits(x);
   const uint32_t rounded = (bits + 0x7fffU + ((bits >> 16U) & 1U)) >> 16U;
@@ -40,17 +40,17 @@ RONDO_INLINE void narrow(float x, Bf16& to) {
 }
 
 // ---- functions --------------------------------------------------------------------------------
-// Choices are made with masks, not with ?: and a condition, which compilers may turn into jumps.
+// Selections use masks instead of ?:, which compilers may turn into branches.
 
-// x where `keep`, else 0.
+// x if `keep`, otherwise 0.
 RONDO_INLINE float keep_if(bool keep, float x) {
   return bits_float(float_bits(x) & (0U - static_cast<uint32_t>(keep)));
 }
 
-// e^x for x ≤ 88 to within 2 units in the last place; 0 below -87.3, NaN for NaN.
+// e^x for x ≤ 88 to within 2 ulp; 0 below -87.3, NaN for NaN.
 RONDO_INLINE float exponential(float x) {
   constexpr float lowest = -87.3F;
-  constexpr float shift = 12582912.0F;  // 1.5 · 2²³: adding it rounds to a whole number
+  constexpr float shift = 12582912.0F;  // 1.5 · 2²³: adding it rounds to an integer
   const float shifted = x * 1.44269504F + shift;
   const float whole = shifted - shift;
   const float r = (x - whole * 0.693359375F) - whole * -2.12194440e-4F;
@@ -64,7 +64,7 @@ RONDO_INLINE float exponential(float x) {
   return keep_if(!(x < lowest), (p * r * r + r + 1.0F) * power);
 }
 
-// x, or the bound it lies beyond. NaN stays NaN.
+// Clamps x to [-bound, bound]. NaN stays NaN.
 RONDO_INLINE float within(float x, float bound) {
   const float below = bound < x ? bound : x;
   return below < -bound ? -bound : below;
@@ -89,7 +89,7 @@ RONDO_INLINE float error_function(float x) {
   return in * p / q;
 }
 
-// Φ(x) + x · φ(x), the slope of x · Φ(x), to within 2.5e-7: 1/2 and an odd rational function,
+// Φ(x) + x · φ(x), the derivative of x · Φ(x), to within 2.5e-7: 1/2 plus an odd rational function
 // fitted on [-6, 6], beyond which it is 0 or 1 in fp32.
 RONDO_INLINE float normal_slope(float x) {
   const float in = within(x, 6.0F);

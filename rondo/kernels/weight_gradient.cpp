@@ -1,4 +1,4 @@
-// Which way a sum of outer products is computed.
+// Chooses how a sum of outer products is computed.
 #include "rondo/kernels/weight_gradient.h"
 
 #include <algorithm>
@@ -11,9 +11,9 @@ namespace rondo::kernels {
 namespace {
 
 constexpr int64_t kPage = 4096;  // bytes
-constexpr int64_t kTurn = 16;    // numbers: a cache line
+constexpr int64_t kTurn = 16;    // values: a cache line
 
-// Whether entries of a column lie in one set of the first cache: gathering columns is slow then.
+// Whether the entries of a column fall into one L1 cache set, which makes gathering columns slow.
 bool columns_collide(int64_t width) {
   return width * static_cast<int64_t>(sizeof(float)) % kPage == 0;
 }
@@ -29,7 +29,7 @@ Product product_of(const WeightGradientShape& p) {
   return product;
 }
 
-// c [n, k] = turned [k, n]ᵀ, or that added.
+// c [n, k] = turned [k, n]ᵀ, or adds it.
 void turn_back(const float* turned, const WeightGradientShape& p, float* c) {
   parallel_for((p.n + kTurn - 1) / kTurn, true, [&](int64_t piece) {
     const int64_t first = piece * kTurn;
@@ -44,7 +44,7 @@ void turn_back(const float* turned, const WeightGradientShape& p, float* c) {
   });
 }
 
-// c by way of its transpose, which `multiply` makes in the room that it is given.
+// Computes c via its transpose, which `multiply` writes to the buffer it is given.
 template <class Multiply>
 void multiply_turned(const WeightGradientShape& p, float* c, const Multiply& multiply) {
   WeightGradientShape turned = p;

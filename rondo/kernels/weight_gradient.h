@@ -1,5 +1,5 @@
-// Sums over rows of outer products, which is what gradients of weights are. By tile registers where
-// the CPU has them and numbers are bf16, else by oneDNN's gemm. No torch here.
+// Weight gradients: sums of outer products over rows. bf16 values use AMX tiles where available,
+// otherwise oneDNN's gemm. No torch dependency.
 #pragma once
 
 #include "rondo/kernels/amx.h"

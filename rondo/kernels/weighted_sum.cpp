@@ -1,5 +1,5 @@
-// Sums by two weights. The gradients of the weights are summed by piece, of a fixed size, and then
-// in order: any number of threads gives the same.
+// The gradients of the weights are summed per piece of fixed size, then in order, so they do not
+// depend on the number of threads.
 #include "rondo/kernels/weighted_sum.h"
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 namespace rondo::kernels {
 namespace {
 
-constexpr int64_t kSumPiece = 1 << 10;  // numbers: sums in fp32 stay short, longer ones are double
+constexpr int64_t kSumPiece = 1 << 10;  // values: fp32 sums stay short, longer ones are double
 
 RONDO_CLONES
 void sum_piece(const float* __restrict x, float a, const float* __restrict y, float b,

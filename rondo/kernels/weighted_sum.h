@@ -1,4 +1,4 @@
-// a·x + b·y with two numbers a and b, and its gradients, in one pass each. No torch here.
+// a·x + b·y with scalars a and b, and its gradients, in one pass each. No torch dependency.
 #pragma once
 
 #include <cstdint>

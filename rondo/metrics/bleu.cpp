@@ -1,4 +1,4 @@
-// BLEU from tokens to the score.
+// BLEU, from tokens to the score.
 #include "rondo/metrics/bleu.h"
 
 #include <fmt/format.h>
@@ -20,19 +20,19 @@ namespace {
 
 constexpr double kLogOfZero = -9999999999.0;  // sacreBLEU's; exp of a quarter of it is 0
 
-// The value of a smoothing method that has one.
+// The parameter of the smoothing method, if it has one.
 std::optional<double> smoothing_value(const BleuOptions& options) {
   if (options.smooth == "floor") return options.smooth_value.value_or(0.1);
   if (options.smooth == "add-k") return options.smooth_value.value_or(1.0);
   return std::nullopt;
 }
 
-// The tokens of all lines; equal ones have equal numbers.
+// The tokens of all lines as numbers, equal for equal tokens.
 std::vector<TokenIds> number_tokens(const std::vector<std::string_view>& lines,
                                     const BleuOptions& options) {
   std::vector<TokenIds> numbers;
   numbers.reserve(lines.size());
-  std::vector<std::string> texts;  // hold the words, so must not move
+  std::vector<std::string> texts;  // the words point into these, so they must not move
   texts.reserve(lines.size());
   std::vector<std::vector<std::string_view>> words;
   size_t count = 0;
@@ -55,7 +55,7 @@ std::vector<TokenIds> number_tokens(const std::vector<std::string_view>& lines,
   return numbers;
 }
 
-// Of the references' lengths the one nearest to the hypothesis', the shorter of two as near.
+// The reference length closest to the hypothesis; ties go to the shorter.
 int64_t nearest_length(int64_t hypothesis, const std::vector<const TokenIds*>& references) {
   int64_t nearest = -1;
   for (const TokenIds* reference : references) {
@@ -112,7 +112,7 @@ void check_bleu_options(const BleuOptions& options) {
 BleuStatistics bleu_statistics(std::string_view hypothesis,
                                const std::vector<std::string_view>& references,
                                const BleuOptions& options) {
-  require(!references.empty(), "BLEU: no references are given");
+  require(!references.empty(), "BLEU: no references given");
   std::vector<std::string_view> lines = {hypothesis};
   lines.insert(lines.end(), references.begin(), references.end());
   const std::vector<TokenIds> tokens = number_tokens(lines, options);
@@ -142,7 +142,7 @@ BleuScore bleu_score(const BleuStatistics& statistics, const BleuOptions& option
     return result;
 
   const double value = smoothing_value(options).value_or(0);
-  double halvings = 1;  // exp: how often the precision of one match was halved, as a power of two
+  double halvings = 1;  // exp: 2^k at the k-th order without matches
   size_t order = kBleuOrder;
   for (size_t n = 0; n < kBleuOrder; ++n) {
     const double added = options.smooth == "add-k" && n > 0 ? value : 0;

@@ -1,14 +1,13 @@
-// Facts of Unicode 14.0 that lower case needs (as Python 3.11 has them). Written by a program from
-// str.lower(); internal to bleu_text.cpp.
+// Unicode 14.0 data for lowercasing (as in Python 3.11), generated from str.lower(). Internal to
+// bleu_text.cpp.
 #pragma once
 
 #include <cstdint>
 
 namespace rondo {
 
-// Runs of characters with a lower case of one character, sorted: first, last, step from one to the
-// next, and what is added to each. The only other one is U+0130, whose lower case is two
-// characters.
+// Sorted runs of characters whose lower case is a single character: first, last, step, and the
+// offset to add. The only exception is U+0130, whose lower case is two characters.
 inline constexpr int32_t kLowerRuns[] = {
     0x41,    0x5A,    1, 32,     0xC0,    0xD6,    1, 32,     0xD8,    0xDE,    1, 32,
     0x100,   0x12E,   2, 1,      0x132,   0x136,   2, 1,      0x139,   0x147,   2, 1,
@@ -72,7 +71,7 @@ inline constexpr int32_t kLowerRuns[] = {
     0x10C80, 0x10CB2, 1, 64,     0x118A0, 0x118BF, 1, 32,     0x16E40, 0x16E5F, 1, 32,
     0x1E900, 0x1E921, 1, 34};
 
-// Ranges of characters that Final_Sigma looks through (Case_Ignorable), sorted: first, last.
+// Sorted ranges of characters that Final_Sigma skips (Case_Ignorable): first, last.
 inline constexpr int32_t kCaseIgnorable[] = {
     0x27,    0x27,    0x2E,    0x2E,    0x3A,    0x3A,    0x5E,    0x5E,    0x60,    0x60,
     0xA8,    0xA8,    0xAD,    0xAD,    0xAF,    0xAF,    0xB4,    0xB4,    0xB7,    0xB8,
@@ -161,7 +160,7 @@ inline constexpr int32_t kCaseIgnorable[] = {
     0x1E2EC, 0x1E2EF, 0x1E8D0, 0x1E8D6, 0x1E944, 0x1E94B, 0x1F3FB, 0x1F3FF, 0xE0001, 0xE0001,
     0xE0020, 0xE007F, 0xE0100, 0xE01EF};
 
-// Ranges of the cased characters among the others, sorted: first, last.
+// Sorted ranges of cased characters that are not Case_Ignorable: first, last.
 inline constexpr int32_t kCased[] = {
     0x41,    0x5A,    0x61,    0x7A,    0xAA,    0xAA,    0xB5,    0xB5,    0xBA,    0xBA,
     0xC0,    0xD6,    0xD8,    0xF6,    0xF8,    0x1BA,   0x1BC,   0x1BF,   0x1C4,   0x293,

@@ -1,4 +1,4 @@
-// Shared n-grams by open hash tables.
+// N-gram matching with open-addressing hash tables.
 #include "rondo/metrics/bleu_ngrams.h"
 
 #include <algorithm>
@@ -18,7 +18,7 @@ size_t table_size(size_t entries) {
   return size;
 }
 
-// Spreads neighboring keys over all 64 bits (the end of SplitMix64).
+// Spreads neighboring keys over all 64 bits (the finalizer of SplitMix64).
 uint64_t spread(uint64_t key) {
   key = (key ^ key >> 30) * 0xBF58476D1CE4E5B9;
   key = (key ^ key >> 27) * 0x94D049BB133111EB;
@@ -71,7 +71,7 @@ int64_t NgramMatcher::next() {
   return matches;
 }
 
-// Where `ngram` is, or the free slot where it would be.
+// The slot of `ngram`, or the free slot where it belongs.
 uint32_t NgramMatcher::slot_of(uint64_t ngram) const {
   const size_t mask = slots_.size() - 1;
   size_t at = spread(ngram) & mask;

@@ -1,4 +1,4 @@
-// Scores of systems, and how they are told.
+// Scoring of systems, and text and JSON reports.
 #include "rondo/metrics/bleu_report.h"
 
 #include <fmt/format.h>
@@ -8,7 +8,7 @@
 namespace rondo {
 namespace {
 
-// The two metrics, with one face.
+// The two metrics behind a common interface.
 struct BleuMetric {
   using Statistics = BleuStatistics;
   BleuOptions options;

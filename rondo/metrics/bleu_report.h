@@ -1,5 +1,5 @@
-// BLEU and chrF of one or two systems on the same sentences, with intervals, as text or JSON: what
-// 'rondo score' says of files and 'rondo eval' of translations it has just made.
+// BLEU and chrF of one or two systems on the same sentences, with intervals, as text or JSON: the
+// output of 'rondo score' for files and of 'rondo eval' for new translations.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -11,7 +11,7 @@
 
 namespace rondo {
 
-// Lines that belong together: line i of every list is of the same sentence. Views must outlive it.
+// Aligned lines: line i of every list belongs to the same sentence. The views must outlive it.
 struct ScoredTexts {
   using Lines = std::vector<std::string_view>;
   std::vector<std::string> names;  // of the systems
@@ -20,7 +20,7 @@ struct ScoredTexts {
 };
 
 struct ReportOptions {
-  std::optional<BleuOptions> bleu = BleuOptions();  // nullopt: not wanted
+  std::optional<BleuOptions> bleu = BleuOptions();  // nullopt: skip
   std::optional<ChrfOptions> chrf = ChrfOptions();
   bool confidence = false;  // 95 % intervals; two systems always have them
   BootstrapOptions bootstrap;
@@ -39,16 +39,16 @@ struct MetricReport {
   std::string name;
   std::string signature;
   std::vector<SystemScore> systems;
-  std::optional<PairedBootstrap> paired;  // if there are two
+  std::optional<PairedBootstrap> paired;  // if there are two systems
 
   double difference() const { return systems[0].score - systems[1].score; }
 };
 
 std::vector<MetricReport> score_texts(const ScoredTexts& texts, const ReportOptions& options);
 
-// "BLEU|nrefs:1|… = 33.12 65.1/39.9/…"; of two systems a line each and one for the difference.
+// "BLEU|nrefs:1|… = 33.12 65.1/39.9/…"; for two systems, a line each and one for the difference.
 std::string report_text(const MetricReport& report);
-// "33.12"; of two systems "33.12 32.70 +0.42 0.0310".
+// "33.12"; for two systems "33.12 32.70 +0.42 0.0310".
 std::string report_numbers(const MetricReport& report);
 nlohmann::json report_json(const MetricReport& report, const ReportOptions& options);
 

@@ -1,4 +1,4 @@
-// Characters, white space and lower case after Python.
+// Characters, white space and lower case as in Python.
 #include "rondo/metrics/bleu_text.h"
 
 #include "rondo/metrics/bleu_case_tables.h"
@@ -18,7 +18,7 @@ struct Character {
   size_t bytes;
 };
 
-// The character at text[at]: a well-formed one, or one byte of what is not.
+// The character at text[at]: a well-formed one, or a single invalid byte.
 Character character_at(std::string_view text, size_t at) {
   const auto byte = [&](size_t i) { return uint32_t{static_cast<unsigned char>(text[i])}; };
   const uint32_t lead = byte(at);
@@ -58,7 +58,7 @@ void append_character(std::string& text, uint32_t code) {
   }
 }
 
-// The entry of a sorted table of entries {first, last, ...} whose range holds `code`, or null.
+// The entry of a sorted table of {first, last, ...} whose range contains `code`, or null.
 template <size_t kWidth, size_t kSize>
 const int32_t* entry_of(const int32_t (&table)[kSize], uint32_t code) {
   static_assert(kSize % kWidth == 0);
@@ -82,8 +82,8 @@ uint32_t lower_character(uint32_t code) {
 bool ignorable(uint32_t code) { return entry_of<2>(kCaseIgnorable, code) != nullptr; }
 bool cased(uint32_t code) { return entry_of<2>(kCased, code) != nullptr; }
 
-// Whether the sigma at text[at] ends a word: something cased before it and nothing cased after it,
-// looking through what is ignorable (Unicode's Final_Sigma).
+// Whether the sigma at text[at] ends a word: a cased character before it and none after it,
+// skipping ignorable characters (Unicode's Final_Sigma).
 bool ends_word(const std::vector<uint32_t>& text, size_t at) {
   size_t before = at;
   while (before > 0 && ignorable(text[before - 1])) --before;
@@ -132,7 +132,7 @@ size_t space_at(std::string_view text, size_t at) {
   const auto byte = static_cast<unsigned char>(text[at]);
   if (byte < 0x80)
     return byte == ' ' || (byte >= 0x09 && byte <= 0x0D) || (byte >= 0x1C && byte <= 0x1F);
-  if (byte != 0xC2 && (byte < 0xE1 || byte > 0xE3)) return 0;  // no white space begins so
+  if (byte != 0xC2 && (byte < 0xE1 || byte > 0xE3)) return 0;  // not a lead byte of white space
   const Character character = character_at(text, at);
   switch (character.code) {
     case 0x85:

@@ -1,7 +1,7 @@
-// 13a: the tokenizer of mteval-v13a.pl as sacreBLEU has it. There it is a row of regular
-// expressions on characters; here each is a loop on bytes. That is the same: all that is looked for
-// is ASCII, no byte of another character is, and where an expression takes in "any character but a
-// digit" before or after a mark, only the byte next to the mark decides.
+// 13a: the tokenizer of mteval-v13a.pl, as in sacreBLEU. There it is a sequence of regular
+// expressions on characters; here each is a loop over bytes. The two are equivalent: everything
+// matched is ASCII, no byte of a multi-byte character is, and where an expression matches "any
+// non-digit" next to a punctuation mark, only the adjacent byte matters.
 #include "rondo/metrics/bleu.h"
 #include "rondo/metrics/bleu_text.h"
 
@@ -11,8 +11,7 @@ namespace {
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_stop(char c) { return c == '.' || c == ','; }
 
-// The ASCII marks that are tokens wherever they stand: all but the apostrophe, comma, dash and full
-// stop.
+// ASCII punctuation that is always a token: all but the apostrophe, comma, hyphen and period.
 bool stands_alone(char c) {
   return (c >= '{' && c <= '~') || (c >= '[' && c <= '`') || (c >= ' ' && c <= '&') ||
          (c >= '(' && c <= '+') || (c >= ':' && c <= '@') || c == '/';
@@ -30,7 +29,7 @@ void replace_all(std::string& text, std::string_view what, std::string_view by) 
   text = replaced.append(text, begin);
 }
 
-// Mark-up of the NIST files. One after the other: "&amp;lt;" becomes "<", "&amp;quot;" does not
+// Markup of NIST files, replaced in sequence: "&amp;lt;" becomes "<", but "&amp;quot;" does not
 // become a quote.
 void unescape(std::string& line) {
   replace_all(line, "<skipped>", "");
@@ -50,7 +49,7 @@ void put_apart(std::string& out, char c) {
   out.push_back(' ');
 }
 
-// Space itself is such a mark; how many there are does not matter.
+// A space needs no separation; repeated spaces do not matter.
 std::string separate_marks(std::string_view line) {
   std::string out;
   out.reserve(line.size() + line.size() / 4 + 16);
@@ -64,9 +63,8 @@ std::string separate_marks(std::string_view line) {
   return out;
 }
 
-// A full stop or comma is a token unless a digit stands before it. Like the next two, this goes
-// from left to right and does not look again at what it has taken in: of "..." the first two are
-// one find.
+// A period or comma is a token unless preceded by a digit. Like the next two functions, scans left
+// to right without overlapping matches: in "...", the first two form one match.
 std::string separate_after_letter(std::string_view line) {
   std::string out;
   out.reserve(line.size() + line.size() / 4);
@@ -78,7 +76,7 @@ std::string separate_after_letter(std::string_view line) {
   return out;
 }
 
-// A full stop or comma is a token unless a digit follows.
+// A period or comma is a token unless followed by a digit.
 std::string separate_before_letter(std::string_view line) {
   std::string out;
   out.reserve(line.size() + line.size() / 4);
@@ -93,7 +91,7 @@ std::string separate_before_letter(std::string_view line) {
   return out;
 }
 
-// A dash is a token after a digit.
+// A hyphen is a token after a digit.
 std::string separate_dash(std::string_view line) {
   std::string out;
   out.reserve(line.size() + line.size() / 4);

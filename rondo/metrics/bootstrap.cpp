@@ -1,4 +1,4 @@
-// The parts of the bootstrap that do not depend on what is resampled.
+// The type-independent parts of the bootstrap.
 #include "rondo/metrics/bootstrap.h"
 
 #include <fmt/format.h>
@@ -24,7 +24,7 @@ const std::vector<uint32_t>& BootstrapDraws::next() {
 }
 
 Interval interval_of(std::vector<double> scores) {
-  require(!scores.empty(), "bootstrap: no scores are given");
+  require(!scores.empty(), "bootstrap: no scores given");
   std::sort(scores.begin(), scores.end());
   const size_t outside = scores.size() / 40;
   Interval interval;
@@ -38,8 +38,8 @@ Interval interval_of(std::vector<double> scores) {
 double paired_p_value(const std::vector<double>& system, const std::vector<double>& baseline,
                       double observed) {
   require(!system.empty() && system.size() == baseline.size(),
-          "bootstrap: expected as many scores of both systems, got {} and {}", system.size(),
-          baseline.size());
+          "bootstrap: expected the same number of scores for both systems, got {} and {}",
+          system.size(), baseline.size());
   std::vector<double> distances(system.size());
   for (size_t s = 0; s < system.size(); ++s) distances[s] = std::abs(system[s] - baseline[s]);
   const auto samples = static_cast<double>(distances.size());

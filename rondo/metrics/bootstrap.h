@@ -1,10 +1,10 @@
-// How far a corpus score can be trusted: confidence intervals and a paired test by bootstrap
-// resampling (Koehn, 2004), computed as sacreBLEU computes them.
+// Confidence intervals and a paired test for corpus scores by bootstrap resampling (Koehn, 2004),
+// computed as in sacreBLEU.
 //
 // A resample draws n of the n sentences with replacement and scores the sum of their statistics.
-// Draws are those of numpy's default_rng(seed).choice, which sacreBLEU uses: the same signature
-// stands for the same interval, digit by digit, and two systems see the same sentences. (It sums in
-// single precision, which is exact up to 16 million n-grams; here sums always are.)
+// Draws are those of numpy's default_rng(seed).choice, as in sacreBLEU: the same signature gives
+// the same interval, digit for digit, and two systems see the same sentences. (sacreBLEU sums in
+// single precision, which is exact up to 16 million n-grams; our sums are always exact.)
 #pragma once
 
 #include <cstddef>
@@ -21,7 +21,7 @@ struct BootstrapOptions {
   uint64_t seed = 12345;
 };
 
-// Where 95 % of the resampled scores lie: all but samples / 40 (rounded down) at either end.
+// The 95 % interval of the resampled scores: drops samples / 40 (rounded down) at either end.
 struct Interval {
   double mean = 0;  // of the resampled scores
   double low = 0;
@@ -33,29 +33,29 @@ struct Interval {
 struct PairedBootstrap {
   Interval system;
   Interval baseline;
-  Interval difference;  // of system - baseline, resample by resample
+  Interval difference;  // of system - baseline, per resample
   double p_value = 1;
 };
 
-// The sentences of one resample after the other, numbers below `sentences` (at least 1).
+// Successive resamples, as sentence indices below `sentences` (at least 1).
 class BootstrapDraws {
  public:
   BootstrapDraws(size_t sentences, uint64_t seed);
-  const std::vector<uint32_t>& next();  // of the next resample
+  const std::vector<uint32_t>& next();  // the next resample
 
  private:
   NumpyRandom random_;
   std::vector<uint32_t> draws_;
 };
 
-// Of scores in any order; at least one.
+// For at least one score, in any order.
 Interval interval_of(std::vector<double> scores);
 
-// How likely a difference as large as `observed` is between systems that are equally good, as
-// sacreBLEU's paired bootstrap has it. With d_s = |system_s - baseline_s| of n resamples and their
-// mean d, which stands for what the systems differ by:
+// The probability of a difference as large as `observed` between equally good systems, as in
+// sacreBLEU's paired bootstrap. With d_s = |system_s - baseline_s| over n resamples and their mean
+// d:
 //   p = (1 + #{s : d_s - d > |observed|}) / (n + 1)
-// Systems that differ in no resample at all have p = 1; there the formula (and sacreBLEU) would say
+// Systems that are equal in every resample have p = 1, where the formula (and sacreBLEU) would give
 // 1 / (n + 1).
 double paired_p_value(const std::vector<double>& system, const std::vector<double>& baseline,
                       double observed);
@@ -63,7 +63,7 @@ double paired_p_value(const std::vector<double>& system, const std::vector<doubl
 // "bs:1000|seed:12345", for signatures.
 std::string bootstrap_signature(const BootstrapOptions& options);
 
-// The score of every resample. Statistics have a sum (+=) and score(sum) is a number.
+// The score of every resample. Statistics must support += and score(sum) must return a number.
 template <class Statistics, class Score>
 std::vector<double> bootstrap_scores(const std::vector<Statistics>& sentences, const Score& score,
                                      const BootstrapOptions& options) {

@@ -1,4 +1,4 @@
-// chrF from characters and words to the score.
+// chrF, from characters and words to the score.
 #include "rondo/metrics/chrf.h"
 
 #include <fmt/format.h>
@@ -20,9 +20,9 @@ bool is_punctuation(char c) {
          (c >= '{' && c <= '~');
 }
 
-// Words, of which one ASCII mark at the end, or else one at the beginning, is a word of its own:
-// "(hi)" is "(hi", ")". A word of one character stays whole; in UTF-8 only an ASCII one could be a
-// mark.
+// Words, with one ASCII punctuation mark at the end, or otherwise at the start, split off: "(hi)"
+// becomes "(hi", ")". Single-character words stay whole; of these, only ASCII ones could be
+// punctuation.
 std::vector<std::string_view> chrf_words(std::string_view line) {
   std::vector<std::string_view> words;
   for (const std::string_view word : words_of(line)) {
@@ -42,7 +42,7 @@ std::vector<std::string_view> chrf_words(std::string_view line) {
 
 // A line as chrF sees it.
 struct ChrfText {
-  std::string text;  // the words point into it: never moved
+  std::string text;  // the words point into it, so it must not move
   TokenIds characters;
   std::vector<std::string_view> words;
 
@@ -99,13 +99,12 @@ ChrfStatistics& ChrfStatistics::operator+=(const ChrfStatistics& other) {
 ChrfStatistics chrf_statistics(std::string_view hypothesis,
                                const std::vector<std::string_view>& references,
                                const ChrfOptions& options) {
-  require(!references.empty(), "chrF: no references are given");
+  require(!references.empty(), "chrF: no references given");
   require(options.character_order >= 1 && options.character_order <= kMaxChrfCharacters,
-          "chrF: expected an order of characters from 1 to {}, got {}", kMaxChrfCharacters,
+          "chrF: expected a character order from 1 to {}, got {}", kMaxChrfCharacters,
           options.character_order);
-  require(options.word_order <= kMaxChrfWords,
-          "chrF: expected an order of words from 0 to {}, got {}", kMaxChrfWords,
-          options.word_order);
+  require(options.word_order <= kMaxChrfWords, "chrF: expected a word order from 0 to {}, got {}",
+          kMaxChrfWords, options.word_order);
   const ChrfText text(hypothesis, options);
   ChrfStatistics best;
   double best_score = -1;
@@ -120,7 +119,7 @@ ChrfStatistics chrf_statistics(std::string_view hypothesis,
   return best;
 }
 
-// Sums and products in sacreBLEU's order, so that the last digit agrees too.
+// Operations in sacreBLEU's order, so that even the last digit agrees.
 double chrf_score(const ChrfStatistics& statistics, const ChrfOptions& options) {
   const auto factor = static_cast<double>(options.beta * options.beta);
   const size_t orders = options.character_order + options.word_order;

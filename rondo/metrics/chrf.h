@@ -1,11 +1,10 @@
-// chrF (Popović, 2015) and chrF++ (2017), equal to sacreBLEU 2.x number by number.
+// chrF (Popović, 2015) and chrF++ (2017), numerically identical to sacreBLEU 2.x.
 //
-// For characters 1 .. 6 (white space left out) and words 1 .. word_order, with h n-grams in the
-// hypotheses, r in the references and m matches: precision m / h, recall m / r. Averaged over the
-// orders for which both sides have n-grams,
+// For character orders 1 .. 6 (without white space) and word orders 1 .. word_order, with h n-grams
+// in the hypotheses, r in the references and m matches: precision m / h, recall m / r. Averaged
+// over the orders for which both sides have n-grams,
 //   chrF = 100 (1 + beta^2) P R / (beta^2 P + R)
-// Of several references of a sentence the one that gives the sentence the best score counts, the
-// first of equals.
+// With several references, a sentence uses the one with its best score; ties go to the first.
 #pragma once
 
 #include <array>
@@ -25,14 +24,13 @@ struct ChrfOptions {
   size_t word_order = 0;       // 0 .. kMaxChrfWords; 2 is chrF++
   int64_t beta = 2;            // recall counts beta times as much as precision
   bool lowercase = false;
-  bool whitespace = false;  // white space is characters too
-  // As chrF++.py and NLTK have it: the mean of the orders' own F-scores, where an order that a side
-  // lacks counts 1e-16.
+  bool whitespace = false;  // include white space as characters
+  // As in chrF++.py and NLTK: the mean of per-order F-scores, where an order that a side lacks
+  // counts 1e-16.
   bool epsilon_smoothing = false;
 };
 
-// What the score of a set of sentences is made of: per order, characters first. That of two sets is
-// the sum.
+// Sufficient statistics of a set of sentences, per order, characters first; additive over sets.
 struct ChrfStatistics {
   struct Order {
     int64_t hypothesis = 0;  // n-grams; 0 where the sentence's reference has none
@@ -44,7 +42,7 @@ struct ChrfStatistics {
   ChrfStatistics& operator+=(const ChrfStatistics& other);
 };
 
-// Of one sentence; at least one reference.
+// Statistics of one sentence; needs at least one reference.
 ChrfStatistics chrf_statistics(std::string_view hypothesis,
                                const std::vector<std::string_view>& references,
                                const ChrfOptions& options);

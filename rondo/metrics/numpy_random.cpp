@@ -11,7 +11,7 @@ namespace {
 constexpr size_t kPool = 4;
 constexpr uint32_t kShift = 16;
 
-// numpy's SeedSequence: any number of seed words stirred into a pool, from which states are drawn.
+// numpy's SeedSequence: seed words are mixed into a pool, from which states are generated.
 class SeedPool {
  public:
   explicit SeedPool(uint64_t seed) {
@@ -25,7 +25,7 @@ class SeedPool {
     }
   }
 
-  // The first eight words, as four numbers.
+  // The first eight words, as four 64-bit numbers.
   std::array<uint64_t, 4> state() const {
     uint32_t constant = 0x8b51f9dd;
     std::array<uint64_t, 4> state = {};
@@ -55,7 +55,7 @@ class SeedPool {
   std::array<uint32_t, kPool> pool_ = {};
 };
 
-// The upper half of a product of two 64-bit numbers.
+// The upper half of the product of two 64-bit numbers.
 uint64_t upper_product(uint64_t a, uint64_t b) {
   const uint64_t a0 = a & 0xFFFFFFFFU;
   const uint64_t a1 = a >> 32U;
@@ -106,7 +106,7 @@ uint32_t NumpyRandom::next32() {
   return static_cast<uint32_t>(draw);
 }
 
-// Lemire's method: a multiplication instead of a division, and a few draws rejected.
+// Lemire's method: multiplication instead of division, with few rejections.
 uint32_t NumpyRandom::below(uint32_t bound) {
   if (bound <= 1) return 0;
   uint64_t scaled = static_cast<uint64_t>(next32()) * bound;

@@ -1,6 +1,6 @@
-// numpy's default generator (numpy.random.default_rng), as far as whole numbers below a bound go:
-// PCG64 (O'Neill 2014: a 128-bit linear congruential generator with an output that folds and
-// rotates its state), seeded through numpy's SeedSequence.
+// Bounded integers of numpy's default generator (numpy.random.default_rng): PCG64 (O'Neill 2014: a
+// 128-bit linear congruential generator whose output folds and rotates the state), seeded through
+// numpy's SeedSequence.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@ class NumpyRandom {
  public:
   explicit NumpyRandom(uint64_t seed);
 
-  // As default_rng(seed).integers(0, bound) draws them one after the other; `bound` is at least 1.
+  // The same sequence as default_rng(seed).integers(0, bound), drawn one at a time. `bound` >= 1.
   uint32_t below(uint32_t bound);
 
  private:

@@ -1,4 +1,4 @@
-// Student's distribution by the incomplete beta function, and what follows from it.
+// Student's distribution by the incomplete beta function, and the tests built on it.
 #include "rondo/metrics/statistics.h"
 
 #include <algorithm>
@@ -40,7 +40,7 @@ double incomplete_beta(double a, double b, double x) {
   if (x >= 1) return 1;
   const double front = std::exp(std::lgamma(a + b) - std::lgamma(a) - std::lgamma(b) +
                                 a * std::log(x) + b * std::log1p(-x));
-  // The fraction converges quickly below the mean; above it the symmetric one does.
+  // The fraction converges quickly below the mean; above it, its mirror image does.
   if (x < (a + 1) / (a + b + 2)) return front * beta_fraction(a, b, x) / a;
   return 1 - front * beta_fraction(b, a, 1 - x) / b;
 }
@@ -90,7 +90,7 @@ MeanInterval mean_interval(const std::vector<double>& values) {
 }
 
 PairedTest paired_t_test(const std::vector<double>& a, const std::vector<double>& b) {
-  require(a.size() == b.size(), "t test: expected pairs of values, got {} and {}", a.size(),
+  require(a.size() == b.size(), "t-test: expected pairs of values, got {} and {}", a.size(),
           b.size());
   std::vector<double> differences;
   for (size_t i = 0; i < a.size(); ++i) differences.push_back(a[i] - b[i]);
@@ -99,7 +99,7 @@ PairedTest paired_t_test(const std::vector<double>& a, const std::vector<double>
   if (differences.size() < 2) return test;
   const auto freedom = static_cast<double>(differences.size() - 1);
   const double half = test.difference.high - test.difference.mean;
-  if (half == 0) {  // all differences are equal: no spread to compare with
+  if (half == 0) {  // all differences are equal: no variance to compare with
     test.p_value = test.difference.mean == 0 ? 1 : 0;
     return test;
   }
@@ -110,7 +110,7 @@ PairedTest paired_t_test(const std::vector<double>& a, const std::vector<double>
 
 Proportion wilson_interval(int64_t right, int64_t count) {
   if (count <= 0) return {};
-  constexpr double kZ = 1.959963984540054;  // of the normal distribution, 97.5 %
+  constexpr double kZ = 1.959963984540054;  // 97.5 % quantile of the normal distribution
   const auto n = static_cast<double>(count);
   const double p = static_cast<double>(right) / n;
   const double center = p + kZ * kZ / (2 * n);
@@ -122,7 +122,7 @@ Proportion wilson_interval(int64_t right, int64_t count) {
 double mcnemar_p_value(int64_t only_a, int64_t only_b) {
   const int64_t n = only_a + only_b;
   if (n == 0) return 1;
-  // P(X <= least) of Binomial(n, 1/2) is an incomplete beta function.
+  // P(X <= least) of Binomial(n, 1/2), as an incomplete beta function.
   const int64_t least = std::min(only_a, only_b);
   const double tail =
       incomplete_beta(static_cast<double>(n - least), static_cast<double>(least + 1), 0.5);

@@ -1,4 +1,4 @@
-// Intervals and tests for results that come as a few numbers (one per seed) or as counts (right and
+// Intervals and tests for results given as a few numbers (one per seed) or as counts (right and
 // wrong answers). Resampling over test items is in bootstrap.h.
 #pragma once
 
@@ -23,11 +23,11 @@ struct MeanInterval {
 MeanInterval mean_interval(const std::vector<double>& values);
 
 struct PairedTest {
-  MeanInterval difference;  // of a - b, pair by pair
+  MeanInterval difference;  // of a - b, per pair
   double p_value = 1;       // two-sided; 1 with fewer than two pairs
 };
 
-// Student's test for pairs. `a` and `b` have the same length.
+// Student's paired t-test. `a` and `b` have the same length.
 PairedTest paired_t_test(const std::vector<double>& a, const std::vector<double>& b);
 
 struct Proportion {
@@ -35,11 +35,11 @@ struct Proportion {
   double high = 1;
 };
 
-// Wilson's 95 % interval for `right` successes of `count` trials; [0, 1] without any.
+// Wilson's 95 % interval for `right` successes in `count` trials; [0, 1] without trials.
 Proportion wilson_interval(int64_t right, int64_t count);
 
-// McNemar's exact test: of the items on which two classifiers disagree, `only_a` were right by the
-// first alone and `only_b` by the second alone. Two-sided p.
+// McNemar's exact test: `only_a` items were classified correctly only by the first classifier,
+// `only_b` only by the second. Two-sided p-value.
 double mcnemar_p_value(int64_t only_a, int64_t only_b);
 
 }  // namespace rondo

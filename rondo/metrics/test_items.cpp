@@ -1,4 +1,4 @@
-// Items as rows of numbers: saved, scored, compared.
+// Items as rows of numbers: saving, scoring, comparing.
 #include "rondo/metrics/test_items.h"
 
 #include <fmt/format.h>
@@ -18,7 +18,7 @@ namespace {
 
 constexpr const char* kFormat = "rondo test items 1";
 
-// Places in the counts.
+// Indices into the counts.
 enum Text { kNats, kTokens, kBytes, kWords, kTextWidth };
 enum ImageColumn { kFirst, kAmongFive, kImageNats, kImages, kImageWidth };
 constexpr size_t kBleuWidth = 2 * kBleuOrder + 2;
@@ -72,7 +72,7 @@ std::vector<double> resampled(const std::string& metric, const TestItems& items)
 
 [[noreturn]] void fail_load(const std::string& path, const std::string& why) {
   throw Error(ExitCode::bad_input, fmt::format("{}: {}", path, why),
-              "such files are written by 'rondo eval --items FILE'");
+              "create it with 'rondo eval --items FILE'");
 }
 
 }  // namespace
@@ -182,11 +182,12 @@ Interval score_interval(const std::string& metric, const TestItems& items) {
 
 Comparison compare_items(const std::string& metric, const TestItems& a, const TestItems& b) {
   if (a.task != b.task || a.test != b.test || a.items.size() != b.items.size() || a.items.empty()) {
-    throw Error(ExitCode::bad_input,
-                fmt::format("the two were not tested on the same data: {} items of {} ({}), {} "
-                            "items of {} ({})",
-                            a.items.size(), a.test, a.task, b.items.size(), b.test, b.task),
-                "test both on the same data: --data");
+    throw Error(
+        ExitCode::bad_input,
+        fmt::format("the two models were not tested on the same data: {} items of {} ({}), {} "
+                    "items of {} ({})",
+                    a.items.size(), a.test, a.task, b.items.size(), b.test, b.task),
+        "test both on the same data: --data");
   }
   Comparison result;
   result.a = test_score(metric, a);

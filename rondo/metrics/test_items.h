@@ -1,6 +1,6 @@
-// The result of a test, item by item, so that any two models can be compared on the same items:
-// images, sentences, or blocks of text. Every score is a function of the sum of the items' counts,
-// which is what resampling needs.
+// Per-item test results, so that any two models can be compared on the same items: images,
+// sentences, or blocks of text. Every score is a function of the summed item counts, as resampling
+// requires.
 #pragma once
 
 #include <string>
@@ -20,20 +20,20 @@ struct ItemCounts {
 
 struct TestItems {
   std::string task;  // "lm", "translation" or "image"
-  std::string test;  // what was tested on: equal for equal items
+  std::string test;  // identifies the test data: equal for equal items
   std::vector<ItemCounts> items;
 
   void add_text(double nats, double tokens, double bytes, double words);  // a block of text
   void add_image(bool first, bool among_five, double nats);
   void add_sentence(const BleuStatistics& bleu, const ChrfStatistics& chrf);
 
-  // Written in one step as safetensors.
+  // Writes a safetensors file atomically.
   void save(const std::string& path) const;
-  // Error{bad_input} if the file is something else.
+  // Throws Error{bad_input} if it is not a file of test items.
   static TestItems load(const std::string& path);
 };
 
-// The metrics of a task, the one that decides first: lm bits_per_token, bits_per_byte,
+// The metrics of a task, the primary one first: lm bits_per_token, bits_per_byte,
 // word_perplexity; translation bleu, chrf; image accuracy, top_five, loss.
 std::vector<std::string> metrics_of_task(const std::string& task);
 
@@ -41,7 +41,7 @@ std::vector<std::string> metrics_of_task(const std::string& task);
 double item_score(const std::string& metric, const ItemCounts& sum);
 double test_score(const std::string& metric, const TestItems& items);
 
-// The 95 % interval of a score by bootstrap over the items; of accuracies by Wilson's formula.
+// The 95 % interval of a score by bootstrap over the items; for accuracies, Wilson's interval.
 Interval score_interval(const std::string& metric, const TestItems& items);
 
 struct Comparison {
@@ -52,7 +52,7 @@ struct Comparison {
   std::optional<double> exact;  // accuracies: McNemar's exact test
 };
 
-// Error{bad_input} unless both were tested on the same items.
+// Throws Error{bad_input} unless both were tested on the same items.
 Comparison compare_items(const std::string& metric, const TestItems& a, const TestItems& b);
 
 }  // namespace rondo

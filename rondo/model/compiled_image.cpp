@@ -1,4 +1,4 @@
-// An image through stem, stages and head.
+// Running an image through stem, stages and head.
 #include "rondo/model/compiled_image.h"
 
 #include <algorithm>
@@ -28,7 +28,7 @@ kernels::ImageView CompiledImageNetwork::map_of(const CompiledImageStage& stage,
   return view;
 }
 
-// When all parts are there.
+// Called once all parts are set.
 void CompiledImageNetwork::close(bool random_orders) {
   random_orders_ = random_orders;
   orders_ = draw_orders(Permutations::Draw::fixed);
@@ -77,7 +77,7 @@ void CompiledImageNetwork::forward(const float* images, int64_t rows, float* log
   const Orders drawn = random_orders_ ? draw_orders(Permutations::Draw::random) : Orders();
   const Orders& orders = random_orders_ ? drawn : orders_;
   const int64_t numbers = 3 * side_ * side_;
-  const int64_t alone = rows / members;  // images that each member has for itself
+  const int64_t alone = rows / members;  // images that each member processes alone
   prepare(members, workspace.rooms_[0]);
   for (int m = 1; m < members && alone > 0; ++m)
     prepare(1, workspace.rooms_[static_cast<size_t>(m)]);

@@ -1,8 +1,8 @@
-// An image network as inference runs it, one image at a time: convolutions, stacks and head from
-// weights packed once, in memory that is used again, without torch. Made by Vision::compile and
+// An image network for inference, one image at a time: convolutions, stacks and head with weights
+// packed once, reusable buffers, and no torch operations. Created by Vision::compile and
 // Pyramid::compile.
 //
-// Immutable, and shared by any number of threads, each with an ImageWorkspace of its own.
+// Immutable and shared by any number of threads, each with its own ImageWorkspace.
 #pragma once
 
 #include "rondo/nn/compiled_convolution.h"
@@ -10,16 +10,16 @@
 
 namespace rondo {
 
-// Tokens through a stack; `pool` leads to the next stage.
+// A stack of levels; `pool` leads to the next stage.
 struct CompiledImageStage {
-  int64_t side = 0;  // of the map, in tokens
+  int64_t side = 0;  // of the feature map, in tokens
   CompiledSequenceStack stack;
-  size_t first_order = 0;         // of the stack's, among those of all stages
-  nn::CompiledConvolution pool;   // out 0: this is the last stage
+  size_t first_order = 0;         // index of the stack's first order among those of all stages
+  nn::CompiledConvolution pool;   // out = 0: this is the last stage
   nn::CompiledLinear pool_class;  // of the class token
 };
 
-// What the head reads.
+// Input of the head.
 enum class ImagePooling { class_token, mean_of_norms, norm_of_mean };
 
 class CompiledImageNetwork {
@@ -32,11 +32,11 @@ class CompiledImageNetwork {
 
   int64_t side() const { return side_; }
   int64_t classes() const { return head_.w.out; }
-  // Of packed weights.
+  // Size of the packed weights.
   size_t bytes() const { return packer_.bytes(); }
 
-  // images [rows, 3, side, side] → logits [rows, classes]. Members of the team take images of their
-  // own; what is left over they do together. An image's numbers do not depend on the others.
+  // images [rows, 3, side, side] → logits [rows, classes]. Each member of the team processes its
+  // own images; the remainder is processed jointly. An image's logits do not depend on the others.
   void forward(const float* images, int64_t rows, float* logits, kernels::Team& team,
                Workspace& workspace) const;
 
@@ -56,7 +56,7 @@ class CompiledImageNetwork {
   void answer(const nn::Rows& rows, float* logits, Room& room) const;
   SequenceShape shape_of(const CompiledImageStage& stage) const;
   int64_t class_rows() const { return class_token_ != nullptr ? 1 : 0; }
-  // The map that a stage's rows hold.
+  // The feature map in a stage's rows.
   kernels::ImageView map_of(const CompiledImageStage& stage, const nn::Rows& rows) const;
   void close(bool random_orders);
 
@@ -70,20 +70,20 @@ class CompiledImageNetwork {
   nn::CompiledNorm norm_;
   nn::CompiledLinear head_;
   bool random_orders_ = false;  // drawn for every call
-  Orders orders_;               // else these
+  Orders orders_;               // used otherwise
 };
 
-// Room for the activations of images in hand, made once and used again.
+// Activation buffers of one image, reused between calls.
 struct CompiledImageNetwork::Room {
-  std::vector<nn::RowBuffer> maps;                  // of each convolution of the stem
-  std::vector<std::vector<nn::RowBuffer>> patches;  // of each member, for each of them
+  std::vector<nn::RowBuffer> maps;                  // by convolution of the stem
+  std::vector<std::vector<nn::RowBuffer>> patches;  // by member and convolution
   std::vector<SequenceWorkspace> stages;
   nn::RowBuffer pooled, logits;
 };
 class CompiledImageNetwork::Workspace {
  private:
   friend class CompiledImageNetwork;
-  std::vector<Room> rooms_;  // of each member; the first one's for all together
+  std::vector<Room> rooms_;  // by member; the first also for images processed jointly
 };
 using ImageWorkspace = CompiledImageNetwork::Workspace;
 

@@ -1,4 +1,4 @@
-// Counting by walking.
+// Counting parameters and operations.
 #include "rondo/model/cost.h"
 
 #include <algorithm>
@@ -75,7 +75,7 @@ class Meter : public Observer {
   std::map<std::string, CostPart>& parts_;
 };
 
-// How often the levels of a plan use each entry of each bank; one pass over the levels.
+// How many levels of a plan use each entry of each bank.
 class TimesPlayed {
  public:
   explicit TimesPlayed(const DepthPlan& plan) {
@@ -88,7 +88,7 @@ class TimesPlayed {
       count("projection", level.projection);
       for (const int64_t norm :
            std::set<int64_t>{level.mixing_norm, level.cross_norm, level.feed_forward_norm}) {
-        count("norm", norm);  // one that serves several sub-layers of a level counts once
+        count("norm", norm);  // a norm used by several sub-layers of a level counts once
       }
     }
   }
@@ -104,7 +104,7 @@ class TimesPlayed {
   std::map<std::pair<std::string, int64_t>, int64_t> times_;
 };
 
-// Adds what is in stacks to `shared` and `per_level`.
+// Adds the parameters of the stacks to `shared` and `per_level`.
 void count_sharing(const Network& network, std::map<std::string, CostPart>& parts, Cost& cost) {
   for (const auto& [stack_name, stack] : network.stacks()) {
     const TimesPlayed times(stack->plan());
@@ -126,8 +126,7 @@ void count_sharing(const Network& network, std::map<std::string, CostPart>& part
 CountRule count_rule(const std::string& name) {
   if (name == "macs") return CountRule::macs;
   if (name == "norms") return CountRule::norms;
-  require(name == "authors", "expected a rule for counting of macs, norms, authors, got '{}'",
-          name);
+  require(name == "authors", "counting rule: expected macs, norms or authors, got '{}'", name);
   return CountRule::authors;
 }
 

@@ -28,7 +28,7 @@ StackOptions translation_stack_options(const EncoderDecoderConfig& c, const Dept
   StackOptions o;
   o.width = c.width;
   o.placement = NormPlacement::post;
-  // fairseq leaves every norm at torch's own epsilon, whatever shares its weights.
+  // fairseq uses torch's default epsilon for every norm, whichever weights are shared.
   o.norm_epsilon = fairseq(c) && c.norm_epsilon == 0.0 ? 1e-5 : level_epsilon(c.norm_epsilon, plan);
   o.feed_forward.width = c.width;
   o.feed_forward.hidden = c.hidden;
@@ -47,7 +47,7 @@ StackOptions translation_stack_options(const EncoderDecoderConfig& c, const Dept
   return o;
 }
 
-// Which tokens may be seen as keys, [B, 1, 1, T].
+// The mask of keys that are not padding, [B, 1, 1, T].
 Tensor not_padding(const Tensor& tokens, int64_t padding) {
   return tokens.ne(padding).unsqueeze(1).unsqueeze(1);
 }
@@ -87,10 +87,10 @@ Tensor EncoderDecoder::embed(const Tensor& table, const Tensor& tokens, int64_t 
   const EncoderDecoderConfig& c = config_;
   Tensor x = nn::embed(table, tokens, c.padding);  // [B, T, D]
   if (fairseq(c)) x = x * std::sqrt(static_cast<double>(c.width));
-  const bool positions = !encoder_->plan().adds_positions();  // else levels add their own
+  const bool positions = !encoder_->plan().adds_positions();  // otherwise levels add their own
   if (positions) (scope / "positions").elementwise(x);
   if (fairseq(c) && positions) {
-    // Tokens are numbered from padding + 1, padding left out: that keeps the zero vector.
+    // Positions count from padding + 1 and skip padding, which gets a zero vector.
     const Tensor real = tokens.ne(c.padding);  // [B, T]
     const Tensor numbers = real.cumsum(1) + (first + c.padding);
     const Tensor p = nn::split_sinusoidal_positions(numbers, c.width, x.options());
@@ -118,9 +118,9 @@ State EncoderDecoder::encode(const Tensor& source, const Scope& scope) {
 Tensor EncoderDecoder::decode_rows(const Tensor& target, State& state, const Scope& scope) {
   check_tokens(target, "target", config_.target_vocabulary);
   require(state.has("memory") && state.has("position"),
-          "decoding: expected a state that encode() made");
+          "decoding: expected a state created by encode()");
   require(state.get("memory").size(0) == target.size(0),
-          "inputs: target: expected {} rows as in source, got {}", state.get("memory").size(0),
+          "inputs: target: expected {} rows, as in source, got {}", state.get("memory").size(0),
           target.size(0));
   const int64_t first = state.get("position").max().item<int64_t>();
   const int64_t count = target.size(1);

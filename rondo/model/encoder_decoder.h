@@ -1,6 +1,6 @@
-// Translation: an encoder over the source, a causal decoder over the target that reads it. Two
-// dialects: RingFormer's (no biases, gelu, sinusoidal positions, a head of its own) and fairseq's
-// (biases, relu, scaled embeddings, head tied to the target embedding), both post-norm.
+// Translation: an encoder over the source and a causal decoder over the target that attends to it.
+// Two styles: RingFormer's (no biases, GELU, sinusoidal positions, separate head) and fairseq's
+// (biases, ReLU, scaled embeddings, head tied to the target embedding), both post-norm.
 #pragma once
 
 #include "rondo/model/network.h"
@@ -19,22 +19,23 @@ class EncoderDecoder : public Network {
     return {{"encoder", encoder_.get()}, {"decoder", decoder_.get()}};
   }
 
-  // source [B, S] → a state that holds the encoded source, ready for the first target tokens.
+  // source [B, S] → a state with the encoded source, ready for the first target tokens.
   State encode(const Tensor& source, const Scope& scope);
-  // The next target tokens [B, T] → logits [B, T, V]; `state` moves on. Whole, in pieces or token
-  // by token: the same result.
+  // The next target tokens [B, T] → logits [B, T, V]; advances `state`. Whole, in pieces or token
+  // by token, the result is the same.
   Tensor decode(const Tensor& target, State& state, const Scope& scope);
-  // The same in two steps: what the head reads [B, T, D], and the logits of that.
+  // The same in two steps: the input of the head [B, T, D], and its logits.
   Tensor decode_rows(const Tensor& target, State& state, const Scope& scope);
   Tensor head(const Tensor& rows, const Scope& scope) const;
 
-  // The summed loss of the same pass against labels [B, T], without logits being held. Training.
+  // For training: the summed loss of the same pass against labels [B, T], without materializing the
+  // logits.
   LossSum loss_of_target(const Tensor& target, const Tensor& labels, State& state,
                          double smoothing = 0.0);
 
-  // For running it otherwise (infer/compiled_translation_model.h): what the first level reads of
-  // source tokens [B, S], or of one target token of each row [B, 1], the `first`-th of their
-  // sentences; the stacks; the head.
+  // For other ways to run it (infer/compiled_translation_model.h): the input of the first level for
+  // source tokens [B, S], or for one target token per row [B, 1] at position `first`; the stacks;
+  // the head.
   Tensor embed_source(const Tensor& tokens) const {
     return embed(source_embedding_, tokens, 0, Scope());
   }

@@ -1,4 +1,4 @@
-// The common part of importing: find, reshape, compare, report.
+// The common part of importing: finding, reshaping and checking tensors, and reporting problems.
 #include "rondo/model/import.h"
 
 #include <fmt/format.h>
@@ -23,7 +23,7 @@ constexpr Program kPrograms[] = {
     {"timm-vit", timm_vit_layout},
 };
 
-// The tensor a Source describes, or undefined if one of its names is missing.
+// The tensor described by a Source; undefined if one of its names is missing.
 Tensor assemble(const SafetensorsFile& file, const Source& source) {
   std::vector<Tensor> parts;
   for (const std::string& name : source.names) {
@@ -43,7 +43,7 @@ Tensor assemble(const SafetensorsFile& file, const Source& source) {
   return source.transpose && t.dim() == 2 ? t.t() : t;
 }
 
-// Compares the file with the layout; every difference is one line.
+// Compares the file with the layout; reports one line per difference.
 class Matching {
  public:
   Matching(const NamedTensors& ours, const SafetensorsFile& file, const Layout& layout)
@@ -64,7 +64,7 @@ class Matching {
     const Tensor t = source.names.empty() ? Tensor() : assemble(file_, source);
     if (!t.defined()) {
       problems_.push_back(fmt::format("missing: {} (for {} {})",
-                                      theirs.empty() ? "no such tensor there" : theirs, name,
+                                      theirs.empty() ? "no such tensor" : theirs, name,
                                       ours.sizes().vec()));
     } else if (t.sizes() != ours.sizes()) {
       problems_.push_back(fmt::format("{} (for {}): expected shape {}, got {}", theirs, name,
@@ -89,7 +89,7 @@ class Matching {
     const TensorEntry* first = file_.find(extra.of);
     if (first != nullptr && !tensor_view(file_, *entry).equal(tensor_view(file_, *first))) {
       problems_.push_back(
-          fmt::format("{}: differs from {}, with which it is shared", extra.name, extra.of));
+          fmt::format("{}: differs from {}, but the two are shared", extra.name, extra.of));
     }
   }
 
@@ -127,7 +127,7 @@ void import_weights(Network& network, const SafetensorsFile& file, const Layout&
                 fmt::format("{}: {} not match the model:\n    {}", file.path(),
                             counted(static_cast<int64_t>(all), "tensor does", "tensors do"),
                             fmt::join(listed, "\n    ")),
-                "check --from and --config; every tensor of the file must have its place");
+                "check --from and --config; every tensor in the file must map to a weight");
   }
   const at::NoGradGuard no_grad;
   for (const auto& [name, tensor] : matching.found()) {

@@ -1,5 +1,5 @@
-// Weights of other programs into ours. Each program has one file that says, for any of our tensors,
-// under which names and in which layout that program keeps it; everything else is common.
+// Importing weights of other programs. Each program has one file that maps our tensors to its names
+// and layouts; everything else is common.
 #pragma once
 
 #include "rondo/config/depth_plan.h"
@@ -7,20 +7,20 @@
 
 namespace rondo {
 
-// Where one of our tensors lies in another program's file.
+// Where to find one of our tensors in another program's file.
 struct Source {
-  std::vector<std::string> names;  // several: joined along the first dimension
+  std::vector<std::string> names;  // several: concatenated along the first dimension
   bool transpose = false;          // a [in, out] kernel for our [out, in] weight
-  int64_t row = -1;                // this row of a stack over levels
-  int64_t third = -1;              // 0, 1, 2: this third of a joint query-key-value weight
+  int64_t row = -1;                // this row of a tensor stacked over levels
+  int64_t third = -1;              // 0, 1, 2: this third of a fused query-key-value weight
 };
 
-// A tensor of the other program that is not a weight of ours.
+// A tensor of the other program that is not one of our weights.
 struct Extra {
   enum class Kind {
-    table,     // a fixed table that our program computes: ignored
-    alias,     // the same tensor as `of` under a second name: must be equal to it
-    stranger,  // belongs to a network that ours is not; `of` says to which
+    table,     // a fixed table that Rondo computes: ignored
+    alias,     // the tensor `of` under a second name: must be equal to it
+    stranger,  // part of an unsupported network; `of` describes which
   };
   std::string name;
   Kind kind = Kind::table;
@@ -31,17 +31,17 @@ struct Extra {
 class Layout {
  public:
   virtual ~Layout() = default;
-  // Names empty if the program has no such tensor.
+  // `names` is empty if the program has no such tensor.
   virtual Source source(const std::string& our_name) const = 0;
   virtual std::vector<Extra> extras() const { return {}; }
 };
 
-// program: "ringformer", "sret", "meliad", "deit" or "timm-vit". Error{usage} for another,
-// Error{bad_input} if it has no model of this configuration.
+// program: "ringformer", "sret", "meliad", "deit" or "timm-vit". Throws Error{usage} for any other,
+// Error{bad_input} if the program has no model of this configuration.
 std::unique_ptr<Layout> make_layout(const std::string& program, const ModelConfig& config);
 
-// Fills `network` from `file`. Error{bad_input} listing missing, unknown and misshapen tensors, of
-// many the first five unless `list_all`; nothing is changed then.
+// Fills `network` from `file`. Throws Error{bad_input} listing missing, unknown and misshapen
+// tensors (the first five unless `list_all`); the network is then unchanged.
 void import_weights(Network& network, const SafetensorsFile& file, const Layout& layout,
                     bool list_all = false);
 
@@ -50,14 +50,14 @@ class NameParts {
  public:
   explicit NameParts(const std::string& name);
   const std::string& operator[](size_t at) const;
-  int64_t number(size_t at) const;  // -1 if it is no number
+  int64_t number(size_t at) const;  // -1 if it is not a number
   std::string last() const { return parts_.back(); }
 
  private:
   std::vector<std::string> parts_;
 };
 
-// The first level of `plan` that uses norm `norm`, and as which sub-layer's.
+// The first level of `plan` that uses norm `norm`, and for which sub-layer.
 struct NormOwner {
   enum class Role { mixing, cross, feed_forward };
   int64_t level = kNone;

@@ -1,5 +1,5 @@
-// The names of meliad, the Block-Recurrent Transformer authors' program. Dense kernels are [in,
-// out].
+// Tensor names of meliad, the Block-Recurrent Transformer authors' code. Dense kernels are
+// [in, out].
 #include <fmt/format.h>
 
 #include <map>
@@ -18,7 +18,7 @@ Source kernel(const std::string& name) {
   return s;
 }
 
-// A gate below `mlp`: gate_bias, or input_gate and forget_gate.
+// A gate under `mlp`: gate_bias, or input_gate and forget_gate.
 Source gate(const NameParts& p, size_t at, const std::string& mlp) {
   if (p[at] == "bias") return plain(mlp + "/gate_bias");
   const std::string name = fmt::format("{}/{}_gate", mlp, p[at]);
@@ -30,13 +30,13 @@ const char* projection_layer(const std::string& map) {
   return map == "key" ? "keys_layer" : "values_layer";
 }
 
-// A transformer base of theirs: `tbase` for tokens, `recurrent_tbase` for states.
+// `base`: `tbase` for tokens, `recurrent_tbase` for states.
 Source base_projection(const std::string& base, const std::string& map) {
   if (map == "output") return kernel(base + "/post_attn_mlp/output_layer");
   return kernel(fmt::format("{}/_kvq/{}", base, projection_layer(map)));
 }
 
-// Below our `cell`.
+// Tensors of our `cell`.
 Source cell(const NameParts& p, size_t at, const std::string& base) {
   const std::string& part = p[at];
   if (part == "projections") return base_projection(base, p[at + 1]);
@@ -101,8 +101,8 @@ std::unique_ptr<Layout> meliad_layout(const ModelConfig& config) {
   const auto* lm = std::get_if<LanguageModelConfig>(&config.network);
   if (lm == nullptr || lm->depth.scheme != "vanilla") {
     throw Error(ExitCode::bad_input,
-                "import from meliad: expected a language model that shares nothing over depth",
-                "give the configuration of a Block-Recurrent Transformer, for example "
+                "import from meliad: expected a language model without weight sharing over depth",
+                "use the configuration of a Block-Recurrent Transformer, for example "
                 "brt/rec-fixed-skip");
   }
   return std::make_unique<MeliadLayout>(*lm);

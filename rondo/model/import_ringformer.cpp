@@ -1,5 +1,5 @@
-// The names of the RingFormer authors' program: its translation and vision models and their
-// baselines. Signals are stacks over levels, 01 the up and 02 the down part.
+// Tensor names of the RingFormer authors' code: its translation and vision models and their
+// baselines. Signals are stacked over levels; 01 is the up and 02 the down part.
 #include <fmt/format.h>
 
 #include "rondo/base/error.h"
@@ -166,7 +166,7 @@ void refuse_unpublished(const DepthConfig& depth) {
   if (depth.scheme != "recursive" && !(depth.scheme == "ring" && depth.ring.full_rank)) return;
   throw Error(
       ExitCode::bad_input,
-      "import from ringformer: the authors' program has no such model (recursive, or full-rank "
+      "import from ringformer: the authors' code has no such model (recursive, or full-rank "
       "signals)",
       "schemes vanilla, universal, one-wide and ring with low-rank signals can be imported");
 }
@@ -183,8 +183,9 @@ std::unique_ptr<Layout> ringformer_layout(const ModelConfig& config) {
     return std::make_unique<TranslationLayout>(*translation);
   }
   throw Error(ExitCode::bad_input,
-              fmt::format("import from ringformer: there is no model of kind {}", config.kind()),
-              "RingFormer is of kind encoder-decoder or vision");
+              fmt::format("import from ringformer: expected kind encoder-decoder or vision, got {}",
+                          config.kind()),
+              "use the configuration of a RingFormer model or one of its baselines");
 }
 
 }  // namespace rondo

@@ -1,6 +1,6 @@
-// The names of SReT's program (pyramids; PiT's are the same without coefficients) and of DeiT's,
-// which are timm's. Both keep query, key and value as one weight; SReT lists every application of a
-// block, so the block's weights appear once per loop.
+// Tensor names of SReT's code (pyramids; PiT's are the same without coefficients) and of DeiT's,
+// which are timm's. Both fuse query, key and value into one weight; SReT lists every application of
+// a block, so a block's weights appear once per loop.
 #include <fmt/format.h>
 
 #include "rondo/base/error.h"
@@ -9,7 +9,7 @@
 namespace rondo {
 namespace {
 
-// Tensors inside a block, by our name below the stack: {"mixing", k, "projections", "query",
+// Tensors inside a block, by our name within the stack: {"mixing", k, "projections", "query",
 // "weight"}.
 Source block_source(const NameParts& p, size_t at, const std::string& block) {
   const std::string leaf = p.last();
@@ -85,7 +85,7 @@ class PyramidLayout : public Layout {
   }
 
  private:
-  // Place in the authors' list of an application and, with projections, what follows it.
+  // Index in the authors' list of an application or of the projection that follows it.
   std::string place(int64_t stage, int64_t application, bool projection) const {
     const bool projects = config_.depth.recursive.projection > 0.0;
     const int64_t at = projects ? 2 * application + (projection ? 1 : 0) : application;
@@ -139,7 +139,7 @@ class DeitLayout : public Layout {
     return {};
   }
 
-  // Networks of these programs that compute something else than ours.
+  // Networks of these programs that differ from ours.
   std::vector<Extra> extras() const override {
     const std::string distilled = "part of a distilled network with two heads";
     const std::string late_norm = "a norm after the mean over tokens instead of before it";
@@ -159,7 +159,7 @@ class DeitLayout : public Layout {
     add("reg_token", registers);
     for (int64_t block = 0; block < plan_.mixings(); ++block) {
       for (const char* scale : {"ls1.gamma", "ls2.gamma"}) {
-        add(fmt::format("blocks.{}.{}", block, scale), "a scale of a residual branch");
+        add(fmt::format("blocks.{}.{}", block, scale), "a LayerScale of a residual branch");
       }
     }
     return strangers;
@@ -174,7 +174,7 @@ std::unique_ptr<Layout> vision_transformer_layout(const ModelConfig& config, con
   if (vision == nullptr || vision->mixing != "attention" || vision->positions != "learned") {
     throw Error(ExitCode::bad_input,
                 fmt::format("import from {}: expected kind vision with learned positions", program),
-                "give the configuration of a DeiT, for example sret/deit-t");
+                "use the configuration of a DeiT, for example sret/deit-t");
   }
   return std::make_unique<DeitLayout>(*vision);
 }
@@ -185,9 +185,8 @@ std::unique_ptr<Layout> sret_layout(const ModelConfig& config) {
   const auto* pyramid = std::get_if<PyramidConfig>(&config.network);
   if (pyramid == nullptr || pyramid->depth.scheme != "recursive" ||
       pyramid->depth.recursive.order != "internal") {
-    throw Error(ExitCode::bad_input,
-                "import from sret: expected a pyramid whose blocks repeat internally",
-                "give the configuration of an SReT or PiT, for example sret/t");
+    throw Error(ExitCode::bad_input, "import from sret: expected a pyramid with internal loops",
+                "use the configuration of an SReT or PiT, for example sret/t");
   }
   return std::make_unique<PyramidLayout>(*pyramid);
 }
@@ -196,8 +195,8 @@ std::unique_ptr<Layout> deit_layout(const ModelConfig& config) {
   return vision_transformer_layout(config, "deit");
 }
 
-// A class token (model.pool = "class"), or none and the mean of all tokens after the norm (timm's
-// class_token=False, global_pool="avg", fc_norm=False; model.pool = "mean").
+// With a class token (model.pool = "class"), or without one and the mean of all tokens after the
+// norm (timm's class_token=False, global_pool="avg", fc_norm=False; model.pool = "mean").
 std::unique_ptr<Layout> timm_vit_layout(const ModelConfig& config) {
   return vision_transformer_layout(config, "timm-vit");
 }

@@ -19,8 +19,8 @@ int64_t times_played(const DepthPlan& plan, int64_t mixing) {
                        [&](const Level& level) { return level.mixing == mixing; });
 }
 
-// The scheme's plan, in which levels with a recurrent state or a memory own their weights: they
-// compute something else than the others, so there is nothing to share.
+// The scheme's plan, except that levels with a recurrent state or a memory own their weights: they
+// compute something different, so there is nothing to share.
 DepthPlan language_plan(const LanguageModelConfig& c) {
   const DepthPlan shared = make_plan(c.depth, PlanShape{});
   DepthPlan plan = shared;
@@ -72,7 +72,7 @@ LanguageModel::LanguageModel(const LanguageModelConfig& config)
 }
 
 std::shared_ptr<TokenMixing> LanguageModel::make_mixing(int64_t index) const {
-  int64_t level = 0;  // the first that uses this mixing; recurrent ones are applied once
+  int64_t level = 0;  // the first to use this mixing; recurrent mixings are used only once
   while (plan_.levels[static_cast<size_t>(level)].mixing != index) ++level;
   return time_mixings().find(config_.time.kind).make(config_, level);
 }
@@ -98,16 +98,16 @@ int64_t LanguageModel::tokens_seen(const Tensor& position) const {
   if (block > 0 && position.sub(first).remainder(block).any().item<bool>()) {
     throw Error(
         ExitCode::bad_input,
-        fmt::format("reset: rows may begin a new document only between blocks of {} tokens, "
+        fmt::format("reset: rows may start a new document only between blocks of {} tokens, "
                     "unless all rows do",
                     block),
-        "read each document in segments that are multiples of the window");
+        "process each document in segments that are multiples of the window");
   }
   return first;
 }
 
-// Feedback: the whole stack block by block, every level reading the states of level `source` as
-// they were at the block's start.
+// Feedback: runs the whole stack block by block; every level reads the states of level `source` at
+// the start of the block.
 Tensor LanguageModel::forward_by_blocks(const Tensor& x, int64_t source, ForwardContext& context,
                                         const Scope& scope) {
   const Tensor positions = context.positions;

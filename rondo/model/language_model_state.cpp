@@ -1,4 +1,4 @@
-// What a language model expects of a state, above all of one from a file.
+// The layout that a language model requires of a state, for example one from a file.
 #include <fmt/format.h>
 
 #include "rondo/base/error.h"
@@ -9,7 +9,7 @@
 namespace rondo {
 namespace {
 
-// No document is as long, and nothing that is added to a position overflows.
+// Longer than any document, yet nothing added to a position overflows.
 constexpr int64_t kMaxPosition = int64_t{1} << 50;
 
 [[noreturn]] void refuse_place(const std::string& source, const std::string& what) {
@@ -23,7 +23,7 @@ StateLayout LanguageModel::state_layout(const State& state, int64_t rows,
                                         const std::string& source) const {
   if (rows > 0 && state.rows() != rows) {
     refuse_place(source,
-                 fmt::format("expected {} rows as in the tokens, got {}", rows, state.rows()));
+                 fmt::format("expected {} rows, as in the tokens, got {}", rows, state.rows()));
   }
   StatePlace place;
   place.type = embedding_.scalar_type();
@@ -43,7 +43,7 @@ StateLayout LanguageModel::state_layout(const State& state, int64_t rows,
   const int64_t block = stack_->block();
   const Tensor phase = place.position.remainder(std::max<int64_t>(1, block));
   if (phase.ne(phase[0]).any().item<bool>()) {
-    refuse_place(source, fmt::format("tensor 'position': expected all rows at the same place of "
+    refuse_place(source, fmt::format("tensor 'position': expected all rows at the same offset in "
                                      "their blocks of {} tokens, got {} and {}",
                                      block, place.position.min().item<int64_t>(),
                                      place.position.max().item<int64_t>()));
@@ -60,7 +60,7 @@ StateLayout LanguageModel::state_layout(const State& state, int64_t rows,
 State LanguageModel::load_state(const std::string& path, const std::string& fingerprint,
                                 int64_t rows, Verify verify) const {
   const State state = State::load(path, fingerprint, verify);
-  if (state.empty()) return state;  // nothing was read yet
+  if (state.empty()) return state;  // a new document
   StateLayout layout = state_layout(state, rows, path);
   StateEntry logits;
   logits.shape = {state.rows(), config_.vocabulary};

@@ -1,4 +1,4 @@
-// Building networks from configurations, and what all of them need.
+// Building networks from configurations, and common helpers.
 #include "rondo/model/network.h"
 
 #include <fmt/format.h>
@@ -29,7 +29,7 @@ struct Builder {
   }
 };
 
-// Labels of rows [..., ·] as one list, -1 where a row is not scored, and how many are.
+// Flattened labels of rows [..., ·], -1 where a row is ignored, and how many are not.
 struct ScoredLabels {
   Tensor labels;
   int64_t count = 0;
@@ -42,13 +42,12 @@ ScoredLabels scored_labels(const Tensor& rows, int64_t classes, const Tensor& la
     Shape expected = rows.sizes().vec();
     expected.pop_back();
     throw Error(ExitCode::bad_input,
-                fmt::format("inputs: labels: expected [{}], one for each row of logits, got [{}]",
+                fmt::format("inputs: labels: expected [{}], one per row of logits, got [{}]",
                             fmt::join(expected, ", "), fmt::join(labels.sizes().vec(), ", ")));
   }
   if (flat.numel() > 0 && flat.max().item<int64_t>() >= classes) {
-    throw Error(ExitCode::bad_input,
-                fmt::format("inputs: labels: expected numbers below {}, got {}", classes,
-                            flat.max().item<int64_t>()));
+    throw Error(ExitCode::bad_input, fmt::format("inputs: labels: expected values below {}, got {}",
+                                                 classes, flat.max().item<int64_t>()));
   }
   const Tensor scored = flat.ge(0).logical_and(flat.ne(ignored));
   return {at::where(scored, flat, at::full_like(flat, -1)), scored.sum().item<int64_t>()};
@@ -85,12 +84,12 @@ Tensor require_input(const NamedTensors& inputs, const std::string& name, at::Sc
   if (found == inputs.end()) {
     throw Error(
         ExitCode::bad_input, fmt::format("inputs: tensor '{}' is missing", name),
-        "images take 'images'; translation 'source' and 'target'; language models 'tokens'");
+        "image models need 'images'; translation 'source' and 'target'; language models 'tokens'");
   }
   const Tensor& t = found->second;
   if (t.scalar_type() != type || (rank >= 0 && t.dim() != rank)) {
     throw Error(ExitCode::bad_input,
-                fmt::format("inputs: {}: expected {} of {} dimensions, got {} of {}", name,
+                fmt::format("inputs: {}: expected {} with {} dimensions, got {} with {}", name,
                             c10::toString(type), rank, c10::toString(t.scalar_type()), t.dim()));
   }
   return t;
@@ -109,16 +108,16 @@ Tensor require_tokens(const NamedTensors& inputs, const std::string& name, int64
 
 void check_tokens(const Tensor& tokens, const std::string& name, int64_t vocabulary) {
   require(tokens.defined() && tokens.scalar_type() == at::kLong && tokens.dim() == 2,
-          "inputs: {}: expected Long of 2 dimensions", name);
+          "inputs: {}: expected Long with 2 dimensions", name);
   if (tokens.is_meta()) return;
-  require(tokens.numel() > 0, "inputs: {}: is empty", name);
+  require(tokens.numel() > 0, "inputs: {}: expected 1 or more tokens, got none", name);
   const int64_t low = tokens.min().item<int64_t>();
   const int64_t high = tokens.max().item<int64_t>();
   if (low < 0 || high >= vocabulary) {
     throw Error(ExitCode::bad_input,
                 fmt::format("inputs: {}: expected tokens from 0 to {}, got {}", name,
                             vocabulary - 1, low < 0 ? low : high),
-                "the vocabulary of the data and of the model differ");
+                "the vocabularies of the data and the model differ");
   }
 }
 
@@ -131,7 +130,7 @@ Tensor require_images(const NamedTensors& inputs, int64_t side) {
     throw Error(ExitCode::bad_input,
                 fmt::format("inputs: images: expected [B, 3, {}, {}], got [{}]", side, side,
                             fmt::join(images.sizes().vec(), ", ")),
-                "set the model's image size to the images' own");
+                "set model.image to the size of the images");
   }
   return images;
 }

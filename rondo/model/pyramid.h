@@ -1,4 +1,4 @@
-// Image classification in stages of shrinking resolution and growing width: SReT and PiT.
+// Image classification in stages of decreasing resolution and increasing width: SReT and PiT.
 #pragma once
 
 #include "rondo/model/compiled_image.h"
@@ -12,7 +12,7 @@ class PyramidStem : public nn::Module {
  public:
   explicit PyramidStem(const PyramidConfig& config);
   Tensor forward(const Tensor& images, const Scope& scope);
-  // As in evaluation mode, with batch norms folded in.
+  // For evaluation mode, with batch norms folded in.
   std::vector<nn::CompiledConvolution> compile(nn::WeightPacker& packer) const;
   void batches_per_step(int64_t batches);
 
@@ -31,13 +31,13 @@ class Pyramid : public Network {
   std::map<std::string, Stack*> stacks() const override;
   void batches_per_step(int64_t batches) override { stem_->batches_per_step(batches); }
 
-  // As in evaluation mode.
+  // For evaluation mode.
   std::shared_ptr<const CompiledImageNetwork> compile() const;
 
   const PyramidConfig& config() const { return config_; }
 
  private:
-  // The feature map and, with a class token, that token [B, 1, C].
+  // The feature map and, if there is one, the class token [B, 1, C].
   struct Features {
     Tensor map;  // [B, C, h, w]
     Tensor class_token;

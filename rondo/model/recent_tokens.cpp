@@ -1,4 +1,4 @@
-// Recent tokens in and out of a state.
+// Recent tokens and their tensor in a state.
 #include "rondo/model/recent_tokens.h"
 
 #include "rondo/base/limits.h"

@@ -1,5 +1,5 @@
-// The last tokens of a document, which a repetition penalty looks back on. They are kept with the
-// document's state, so that a text continued from a file is the one written without a break.
+// The last tokens of a document, for the repetition penalty. They are kept with the document's
+// state, so that a text resumed from a file is the same as one generated without interruption.
 #pragma once
 
 #include <deque>
@@ -10,16 +10,16 @@ namespace rondo {
 
 class RecentTokens {
  public:
-  static constexpr const char* kName = "recent";  // of the tensor in a state, int64 [1, n]
+  static constexpr const char* kName = "recent";  // tensor name in a state, int64 [1, n]
 
   RecentTokens() = default;
   // Those kept with `state`.
   explicit RecentTokens(const State& state);
 
-  // Forgets the oldest when there are more than kMaxRepetitionWindow.
+  // Drops the oldest beyond kMaxRepetitionWindow.
   void add(int64_t token);
   void clear() { tokens_.clear(); }
-  const std::deque<int64_t>& tokens() const { return tokens_; }  // the newest last
+  const std::deque<int64_t>& tokens() const { return tokens_; }  // newest last
   void keep_in(State& state) const;
 
  private:

@@ -19,7 +19,7 @@ class Vision : public Network {
   NamedTensors example(int64_t tokens) const override;
   std::map<std::string, Stack*> stacks() const override { return {{"stack", stack_.get()}}; }
 
-  // As in evaluation mode.
+  // For evaluation mode.
   std::shared_ptr<const CompiledImageNetwork> compile() const;
 
   const VisionConfig& config() const { return config_; }
@@ -37,15 +37,15 @@ class Vision : public Network {
   std::shared_ptr<nn::Linear> head_;
 };
 
-// The permutations of an image network's forward pass: given as `permutation.N`, else fixed outside
-// training (unless configured random), random within.
+// The permutations of an image network's forward pass: inputs `permutation.N` if given; otherwise
+// random in training or if so configured, and fixed in evaluation.
 Permutations image_permutations(const NamedTensors& inputs, const RecursiveConfig& config,
                                 bool training);
 
-// The loss of an image network: `loss` of its logits, with mixed depth the mean over both depths.
+// The loss of an image network: `loss` of its logits; with mixed depth, the mean over both depths.
 Tensor image_loss(const NamedTensors& outputs,
                   const std::function<Tensor(const Tensor& logits)>& loss);
-// The same of the mean cross-entropy against inputs["labels"].
+// The same with the mean cross-entropy against inputs["labels"].
 Tensor image_loss(const NamedTensors& inputs, const NamedTensors& outputs);
 
 }  // namespace rondo

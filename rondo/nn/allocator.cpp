@@ -1,4 +1,4 @@
-// Blocks, regions, and libtorch's allocator made of them.
+// Blocks, regions, and a libtorch allocator built on them.
 #include "rondo/nn/allocator.h"
 
 #include <c10/core/CPUAllocator.h>
@@ -32,10 +32,10 @@ constexpr size_t kLine = 64;  // alignment, and room for a header
 constexpr size_t kPage = 4096;
 constexpr size_t kHugePage = size_t{2} << 20;
 constexpr size_t kSmallLimit = size_t{64} << 10;
-constexpr size_t kSmallKept = size_t{256} << 10;  // free bytes of one small size; 16 MiB in all
+constexpr size_t kSmallKept = size_t{256} << 10;  // free bytes per small size; 16 MiB in total
 constexpr size_t kRegion = size_t{1} << 30;
-// Under ulimit -v or -d: regions of this size, and so much is left to others, some of whom (oneDNN,
-// OpenBLAS) do not take it well if there is nothing.
+// Under ulimit -v or -d: regions of this size, and this much is left to others, some of which
+// (oneDNN, OpenBLAS) handle running out of memory badly.
 constexpr size_t kSmallRegion = size_t{32} << 20;
 constexpr size_t kLeftToOthers = size_t{64} << 20;
 constexpr size_t kBoundSlack = size_t{64} << 20;
@@ -45,7 +45,7 @@ size_t round_up(size_t bytes, size_t step) { return (bytes + step - 1) / step * 
 
 size_t floor_log2(size_t x) { return 63U - static_cast<size_t>(__builtin_clzll(x)); }
 
-// Sizes 1, 2, …, 8 lines, and from there eight to a doubling.
+// Sizes of 1, 2, …, 8 lines, then eight per doubling.
 struct SmallClass {
   size_t index = 0;
   size_t size = 0;
@@ -59,7 +59,7 @@ SmallClass small_class(size_t bytes) {
   return {8 * doubling + steps - 1, (steps << doubling) * kLine};
 }
 
-// Sixteen sizes to a doubling, so that almost equal lengths need the same; a page for the header.
+// Sixteen sizes per doubling, so that similar lengths share a size; plus a page for the header.
 size_t large_size(size_t bytes) {
   const size_t step = std::max(kPage, (size_t{1} << floor_log2(bytes - 1)) / 16);
   return round_up(bytes, step) + kPage;
@@ -70,7 +70,7 @@ bool under_limits() {
   return limited;
 }
 
-// Address space aligned to huge pages; pages come when they are touched.
+// Address space aligned to huge pages; pages are faulted in on first touch.
 char* map_region(size_t size) {
   const size_t spare = kHugePage + (under_limits() ? kLeftToOthers : 0);
   void* found =
@@ -80,27 +80,28 @@ char* map_region(size_t size) {
   const size_t skip = (kHugePage - reinterpret_cast<uintptr_t>(begin) % kHugePage) % kHugePage;
   if (skip > 0) munmap(begin, skip);
   munmap(begin + skip + size, spare - skip);
-  madvise(begin + skip, size, MADV_HUGEPAGE);  // refused where there are none: small pages then
+  madvise(begin + skip, size, MADV_HUGEPAGE);  // if refused: small pages
   return begin + skip;
 }
 
 }  // namespace
 
-// A piece of a region, used or free. Kept outside of the memory it describes, whose pages may go.
+// A used or free piece of a region. Stored outside the memory it describes, whose pages may be
+// released.
 struct CachingMemory::Block {
   char* start = nullptr;
   size_t size = 0;
-  size_t touched = 0;     // of a free block: so many bytes from its start may hold pages
-  uint64_t freed_at = 0;  // of a free block: the clock when it came back
+  size_t touched = 0;     // of a free block: bytes from its start that may hold pages
+  uint64_t freed_at = 0;  // of a free block: the clock when it was released
   bool free = true;
   Block* before = nullptr;  // neighbors in the region
   Block* after = nullptr;
 };
 
-// In the line before the data.
+// Stored in the cache line before the data.
 struct CachingMemory::Header {
   Block* block = nullptr;  // null: a small block
-  size_t index = 0;        // of a small block: the number of its size, and that size
+  size_t index = 0;        // of a small block: its size class, and that size
   size_t size = 0;
   Header* next = nullptr;  // in the list of free small blocks
 };
@@ -168,7 +169,7 @@ void* CachingMemory::allocate_large(size_t bytes) {
   return block->start + kLine;
 }
 
-// A block of at least `size`, no longer free: the smallest there is, without what is left over.
+// Takes the smallest free block of at least `size`, split to fit.
 CachingMemory::Block* CachingMemory::take(size_t size) {
   Block wanted;
   wanted.size = size;
@@ -178,14 +179,14 @@ CachingMemory::Block* CachingMemory::take(size_t size) {
     found = free_.lower_bound(&wanted);
   }
   Block* block = *found;
-  // The smallest whose pages are still there is better: new ones cost more than what is cut off.
+  // Prefer the smallest with resident pages: faulting in new ones costs more than the split.
   for (auto other = found; other != free_.end(); ++other) {
     if ((*other)->touched < size) continue;
     block = *other;
     break;
   }
   unlist_free(block);
-  if (block->size - size > size / 16) split(block, size);  // less is not worth a block of its own
+  if (block->size - size > size / 16) split(block, size);  // smaller rests are not worth a block
   block->free = false;
   use_.in_use += block->size;
   count_peak();
@@ -243,7 +244,7 @@ void CachingMemory::split(Block* block, size_t size) {
   list_free(rest.release());
 }
 
-// Two free neighbors, neither listed, become one: `left`.
+// Merges two free, unlisted neighbors into `left`.
 void CachingMemory::join(Block* left, Block* right) {
   if (right->touched > 0) left->touched = left->size + right->touched;
   left->size += right->size;
@@ -262,7 +263,7 @@ void CachingMemory::unlist_free(Block* block) {
   use_.cached -= block->touched;
 }
 
-// A free block's pages go back to the system; a region that is free as a whole goes with them.
+// Returns a free block's pages to the system, and unmaps a region that is entirely free.
 void CachingMemory::drop_pages(Block* block) {
   if (block->before == nullptr && block->after == nullptr) {
     unlist_free(block);
@@ -277,7 +278,7 @@ void CachingMemory::drop_pages(Block* block) {
 
 size_t CachingMemory::bound() const { return use_.peak + std::max(kBoundSlack, use_.peak / 8); }
 
-// Rare, and the system call costs more than the search.
+// A linear search is fine: this is rare, and the system call costs more.
 void CachingMemory::keep_within_bound() {
   while (use_.in_use + use_.cached > bound()) {
     Block* oldest = nullptr;
@@ -285,7 +286,7 @@ void CachingMemory::keep_within_bound() {
       if (block->touched == 0) continue;
       if (oldest == nullptr || block->freed_at < oldest->freed_at) oldest = block;
     }
-    if (oldest == nullptr) return;  // only small blocks are cached, which have a bound of their own
+    if (oldest == nullptr) return;  // only small blocks are cached; they have their own bound
     drop_pages(oldest);
   }
 }
@@ -326,7 +327,7 @@ MemoryUse CachingMemory::use() const {
 
 namespace {
 
-// Never destroyed: tensors of static storage are given back after main has ended.
+// Never destroyed: static tensors are released after main returns.
 CachingMemory* tensor_memory = nullptr;
 
 void release_tensor(void* data) {
@@ -357,7 +358,7 @@ class TensorAllocator : public c10::Allocator {
   [[noreturn]] static void refuse(size_t bytes) {
     throw Error(
         ExitCode::failure,
-        fmt::format("out of memory: a tensor of {} bytes ({}) cannot be had beside the {} "
+        fmt::format("out of memory: cannot allocate a tensor of {} bytes ({}) with {} already "
                     "in use{}",
                     bytes, human_bytes(static_cast<int64_t>(bytes)),
                     human_bytes(static_cast<int64_t>(tensor_memory->use().in_use)), named_limits()),

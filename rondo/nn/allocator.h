@@ -1,7 +1,7 @@
-// Memory for CPU tensors that is kept and used again, instead of being taken from the system and
-// faulted in page by page at every step: 10 to 20 % of a training step. Backed by huge pages where
-// the system has them, and bounded: what is held never exceeds the most that was in use at one time
-// by more than max(64 MiB, 12.5 %), however the sizes vary.
+// Caches memory of CPU tensors instead of returning it to the system and faulting it in again page
+// by page at every step: 10 to 20 % of a training step. Backed by huge pages where available, and
+// bounded: memory held never exceeds the peak in use by more than max(64 MiB, 12.5 %), however
+// sizes vary.
 #pragma once
 
 #include <array>
@@ -13,37 +13,37 @@
 namespace rondo::nn {
 
 struct MemoryUse {
-  size_t in_use = 0;   // bytes of living blocks, rounding included
-  size_t cached = 0;   // bytes of free blocks that hold pages of the system
-  size_t peak = 0;     // the most that was in use at one time
+  size_t in_use = 0;   // bytes of live blocks, including rounding
+  size_t cached = 0;   // bytes of free blocks that still hold pages
+  size_t peak = 0;     // the maximum in use at one time
   size_t watched = 0;  // the same since the last watch()
 };
 
-// Blocks of memory, 64-byte aligned. Up to 64 KiB they come from malloc and are kept in lists by
-// size; eight sizes to a doubling, so at most 12.5 % is wasted (below 512 bytes: whole cache
-// lines). Larger ones are cut from regions of 1 GiB of address space, the smallest first whose
-// pages are still there, and joined with their free neighbors when they come back, so that a step
-// of other lengths uses the same pages. Free blocks unused for longest give their pages back when
-// the bound is reached. Any thread may call.
+// Blocks of memory, 64-byte aligned. Blocks up to 64 KiB come from malloc and are kept in lists by
+// size, with eight sizes per doubling, so at most 12.5 % is wasted (below 512 bytes: whole cache
+// lines). Larger blocks are cut from regions of 1 GiB of address space, preferring the smallest
+// with resident pages, and merged with free neighbors when released, so that a step with other
+// lengths reuses the same pages. When the bound is reached, the least recently used free blocks
+// release their pages. Thread-safe.
 class CachingMemory {
  public:
   CachingMemory() = default;
-  // Only what is free goes back to the system.
+  // Returns only free blocks to the system.
   ~CachingMemory() { give_back(); }
   CachingMemory(const CachingMemory&) = delete;
   CachingMemory& operator=(const CachingMemory&) = delete;
 
-  // Null if the system has no more, even after giving back all that is cached.
+  // Null if the system is out of memory, even after releasing everything cached.
   void* allocate(size_t bytes);
   void release(void* data);
 
   // Returns everything unused to the system.
   void give_back();
   MemoryUse use() const;
-  // From now on MemoryUse::watched counts anew.
+  // Restarts MemoryUse::watched from the current use.
   void watch();
 
-  // Held around fork(), so that the child does not inherit a lock that nobody will open.
+  // Held around fork(), so that the child does not inherit a locked mutex.
   void lock() { mutex_.lock(); }
   void unlock() { mutex_.unlock(); }
 
@@ -72,15 +72,15 @@ class CachingMemory {
   void count_peak();
 
   mutable std::mutex mutex_;
-  std::set<Block*, Smaller> free_;  // of regions, by size and address
+  std::set<Block*, Smaller> free_;  // in regions, by size and address
   std::array<Header*, kSmallClasses> small_ = {};
   std::array<size_t, kSmallClasses> small_count_ = {};
-  uint64_t clock_ = 0;  // counts blocks given back, to find those unused for longest
+  uint64_t clock_ = 0;  // counts releases, to find the least recently used blocks
   MemoryUse use_;
 };
 
-// Makes it the memory of all CPU tensors from now on; once, and for good. Does nothing and returns
-// false under AddressSanitizer, which must see every block come and go.
+// Installs a CachingMemory for all CPU tensors; takes effect once and permanently. Does nothing and
+// returns false under AddressSanitizer, which must see every allocation.
 bool install_allocator();
 
 // Of the installed allocator; all zero before it is installed.

@@ -1,4 +1,4 @@
-// Tensors to pointers and back, for attention by our own kernels.
+// Connects tensors to the attention kernels.
 #include "rondo/nn/attend_fused.h"
 
 #include <torch/csrc/autograd/custom_function.h>
@@ -25,7 +25,7 @@ kernels::Strides strides_of(const Tensor& x) { return {x.stride(0), x.stride(1),
 kernels::Source source_of(const Tensor& x) { return {x.data_ptr(), strides_of(x)}; }
 kernels::Sink sink_of(const Tensor& x) { return {x.data_ptr(), strides_of(x)}; }
 
-// Everything but q, k and v: fp32 and contiguous where the kernels want it.
+// Everything but q, k and v: fp32 and contiguous where the kernels need it.
 struct ScoreRules {
   Tensor factor;  // [H]
   Tensor addend;  // [H, Tq, Tk]; may be undefined
@@ -58,7 +58,7 @@ kernels::AttentionProblem problem_of(const Tensor& q, const Tensor& k, const Ten
   return p;
 }
 
-// The output, and each query's log Σ exp if it will be needed.
+// The output, and each query's log Σ exp if needed.
 std::pair<Tensor, Tensor> forward_fused(const Tensor& q, const Tensor& k, const Tensor& v,
                                         const ScoreRules& rules, bool keep_lse) {
   const int64_t heads = q.size(1);
@@ -133,7 +133,7 @@ class FusedAttention : public torch::autograd::Function<FusedAttention> {
   }
 };
 
-// As [B or 1, 1, Tq or 1, Tk] with keys next to each other.
+// As [B or 1, 1, Tq or 1, Tk] with contiguous keys.
 Tensor mask_for_kernels(const Tensor& given, int64_t keys) {
   Tensor mask = given;
   while (mask.dim() < 4) mask = mask.unsqueeze(0);
@@ -160,7 +160,7 @@ ScoreRules rules_of(const AttendOptions& options, int64_t heads, int64_t queries
   if (options.mask.defined()) rules.mask = mask_for_kernels(options.mask, keys);
   if (training && options.dropout > 0.0) {
     rules.dropout = options.dropout;
-    // Drawn as nn::dropout() draws it: both ways must drop the same places.
+    // Drawn as in nn::dropout(): both implementations must drop the same positions.
     rules.seed = at::randint(std::numeric_limits<int64_t>::max(), {1}, at::kLong).item<int64_t>();
   }
   return rules;

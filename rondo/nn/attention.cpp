@@ -13,7 +13,7 @@ Tensor project(const Linear& map, const LinearHook* hook, const Tensor& u, const
   return hook != nullptr ? hook->forward(map, u, x, scope) : map.forward(u, scope, Result::branch);
 }
 
-// All maps of u at once; empty where one of them cannot be applied so.
+// Applies all maps to u at once; empty if one of them does not support that.
 std::vector<Tensor> apply_together(const Tensor& u, const std::vector<LinearMap>& maps,
                                    const Scope& scope) {
   if (u.is_meta() || scope.watched()) return {};
@@ -24,11 +24,10 @@ std::vector<Tensor> apply_together(const Tensor& u, const std::vector<LinearMap>
   return fused_linears(u, maps, bf16, Result::branch);
 }
 
-// Low enough that exp() of it beside any real score is zero, finite so that gradients stay defined.
+// Low enough that its exp() next to any real score is zero; finite so that gradients stay defined.
 constexpr double kHidden = -1e30;
 
-// What is added to scaled scores: bias · scale where visible, kHidden elsewhere. Undefined if
-// nothing.
+// Addend of the scaled scores: bias · scale where visible, kHidden elsewhere; may be undefined.
 Tensor score_addend(const AttendOptions& options) {
   Tensor addend = options.scaled_bias.defined() ? options.scaled_bias : options.bias;
   if (options.bias.defined() && options.scale.defined()) {
@@ -42,17 +41,18 @@ Tensor score_addend(const AttendOptions& options) {
   return addend.masked_fill(hidden, kHidden);
 }
 
-// Whether every query has a key to look at. Masks with a batch are taken to have rows that do not.
+// Whether every query sees a key. Masks with a batch dimension are assumed to have rows that do
+// not.
 bool everyone_sees(const Tensor& mask) {
   return mask.dim() <= 2 && mask.any(-1).all().item<bool>();
 }
 
-// attend() by plain operations: for other types and devices, for whoever wants to see the
-// probabilities, and as what the kernels must agree with.
+// attend() by plain operations: for other types and devices, for observers of the probabilities,
+// and as the reference for the kernels.
 Tensor attend_plainly(const Tensor& q, const Tensor& k, const Tensor& v,
                       const AttendOptions& options, bool training, const Scope& scope) {
-  // Scale, bias and mask are small beside the scores: fold the scale into the queries and the rest
-  // into one addend, so that the scores [B, H, Tq, Tk] are passed over as rarely as possible.
+  // Scale, bias and mask are small compared to the scores: fold the scale into the queries and the
+  // rest into one addend, to minimize passes over the scores [B, H, Tq, Tk].
   Tensor scaled = options.factor == 1.0 ? q : q * options.factor;
   if (options.scale.defined()) scaled = scaled * options.scale.view({1, -1, 1, 1});
   Tensor scores = matmul(scaled, k.transpose(-2, -1), scope / "scores");  // [B, H, Tq, Tk]
@@ -81,8 +81,8 @@ Tensor attend(const Tensor& q, const Tensor& k, const Tensor& v, const AttendOpt
   require(
       q.dim() == 4 && k.dim() == 4 && v.dim() == 4 && q.size(3) == k.size(3) &&
           k.size(2) == v.size(2),
-      "attention: expected queries, keys and values [B, H, T, d], queries and keys of one width, "
-      "as many keys as values");
+      "attention: expected queries, keys and values [B, H, T, d], queries and keys of equal width, "
+      "keys and values of equal length");
   if (scope.watched() && (options.factor != 1.0 || options.scale.defined())) {
     const double scores =
         static_cast<double>(q.numel() / q.size(3)) * static_cast<double>(k.size(2));

@@ -1,6 +1,5 @@
-// Multi-head attention without opinions: projections, which a caller may change by hooks, and the
-// attention itself over already projected queries, keys and values. Who may see whom is the
-// caller's mask.
+// Generic multi-head attention: projections, which callers may modify with hooks, and attention
+// over already projected queries, keys and values. The caller's mask decides visibility.
 #pragma once
 
 #include "rondo/nn/layers.h"
@@ -21,10 +20,10 @@ Tensor split_heads(const Tensor& x, int64_t heads);
 Tensor merge_heads(const Tensor& x);
 
 struct AttendOptions {
-  double factor = 1.0;  // a fixed scale of the scores
+  double factor = 1.0;  // fixed factor on the scores
   Tensor scale;         // learned scale per head [H], applied after the bias; may be undefined
   Tensor bias;          // added to the scores [H, Tq, Tk]; may be undefined
-  Tensor scaled_bias;   // in place of `bias`: bias · scale, by who has it for less
+  Tensor scaled_bias;   // replaces `bias`: precomputed bias · scale
   Tensor mask;          // bool, broadcastable to [B, H, Tq, Tk]; undefined = everything
   double dropout = 0.0;
 };
@@ -33,19 +32,19 @@ struct AttendOptions {
 Tensor attend(const Tensor& q, const Tensor& k, const Tensor& v, const AttendOptions& options,
               bool training, const Scope& scope);
 
-// What a caller computes in place of a linear map of u, from that map, u and the raw stream x: how
-// users of shared weights make them differ. How is no business of this folder.
+// Lets a caller replace a linear map of u, given that map, u and the raw stream x: how users of
+// shared weights make them differ.
 class LinearHook {
  public:
   virtual ~LinearHook() = default;
   virtual Tensor forward(const Linear& map, const Tensor& u, const Tensor& x,
                          const Scope& scope) const = 0;
-  // The same as one linear map of u; without a weight where it is not one.
+  // The same as one linear map of u; without a weight if it is not one.
   virtual LinearMap as_map(const Linear& map, const Tensor& u, const Tensor& x,
                            const Scope& scope) const = 0;
 };
 
-// Null: the map alone.
+// Null: the map itself.
 struct ProjectionHooks {
   const LinearHook* query = nullptr;
   const LinearHook* key = nullptr;
@@ -58,12 +57,12 @@ struct CompiledProjections {
   int64_t head_width = 0;
 };
 
-// The four linear maps of an attention. `u` is what the projections see (usually normalized), `x`
+// The four linear maps of attention. `u` is the input of the projections (usually normalized), `x`
 // the raw stream, which hooks may read too.
 class Projections : public Module {
  public:
   static constexpr int64_t kNoOutput = -1;
-  // `read`: width of what the output projection reads; 0 = heads · head_width; kNoOutput = none.
+  // `read`: input width of the output projection; 0 = heads · head_width; kNoOutput = none.
   explicit Projections(const AttentionShape& shape, int64_t read = 0);
 
   Tensor query(const Tensor& u, const Tensor& x, const ProjectionHooks& hooks,
@@ -72,14 +71,14 @@ class Projections : public Module {
              const Scope& scope) const;  // [B, H, T, d]
   Tensor value(const Tensor& u, const Tensor& x, const ProjectionHooks& hooks,
                const Scope& scope) const;  // [B, H, T, d]
-  // Queries, keys and values of the same tokens, and the heads of `more` (may be null) of u: as one
-  // operation where they read the same rows.
+  // Queries, keys and values of the same tokens, and the heads of `more` (may be null) applied to
+  // u: fused into one operation where they share the input rows.
   struct Heads {
     Tensor q, k, v, more;  // [B, H, T, d]
   };
   Heads heads_of(const Tensor& u, const Tensor& x, const ProjectionHooks& hooks, const Scope& scope,
                  const Linear* more = nullptr) const;
-  // Keys and values of what `memory` holds.
+  // Keys and values of `memory`.
   Heads keys_and_values(const Tensor& memory, const Scope& scope) const;
   Tensor output(const Tensor& merged, const Scope& scope) const;
   CompiledProjections compile(WeightPacker& packer) const;

@@ -1,4 +1,4 @@
-// Rows through compiled parts.
+// Runs rows through compiled modules.
 #include "rondo/nn/compiled.h"
 
 #include <algorithm>
@@ -13,13 +13,13 @@ void RowBuffer::resize(int64_t rows, int64_t width) {
   if (data_.size() >= count) return;
   data_.resize(count);
   const auto address = reinterpret_cast<uintptr_t>(data_.data());
-  constexpr uintptr_t kLine = kernels::kPanel * sizeof(float);
-  begin_ = data_.data() + (kLine - address % kLine) % kLine / sizeof(float);
+  constexpr uintptr_t kPanelBytes = kernels::kPanel * sizeof(float);
+  begin_ = data_.data() + (kPanelBytes - address % kPanelBytes) % kPanelBytes / sizeof(float);
 }
 
 int64_t CompiledLinear::column_step(int members) const {
   if (int8 != nullptr) return kernels::kInt8Columns;
-  // Where there are enough of them, as many panels as packed_rows() takes at a time.
+  // If there are enough panels, as many as packed_rows() takes at a time.
   const bool many = w.panels() >= 2 * kernels::kPanelsTogether * members;
   return many ? kernels::kPanelsTogether * kernels::kPanel : kernels::kPanel;
 }
@@ -32,7 +32,7 @@ std::pair<int64_t, int64_t> CompiledLinear::columns(const kernels::Member& membe
 
 void CompiledLinear::forward(const Rows& x, const Rows& y, const kernels::Member& member) const {
   if (int8 != nullptr) {
-    thread_local kernels::Int8Rows rounded;  // used again by the next product
+    thread_local kernels::Int8Rows rounded;  // reused by the next product
     kernels::prepare_input(x.count, w.in, rounded);
     kernels::quantize_input(x.data, x.stride, 0, x.count, w.in, rounded);
     const auto [first, last] =
@@ -70,7 +70,7 @@ void CompiledFeedForward::hidden(const Rows& u, const Rows& inner, const Rows& h
   const auto [begin, end] = up.columns(member);
   for (int64_t r = 0; r < u.count; ++r) {
     for (int64_t o = begin; o < end && inner.count > 0; ++o) h[r][o] += inner[r][o];
-    const int64_t count = kernels::round_up(end - begin, kernels::kPanel);  // rows have so many
+    const int64_t count = kernels::round_up(end - begin, kernels::kPanel);  // with padding
     if (activation == Activation::gelu) {
       kernels::gelu_one(h[r] + begin, count);
     } else {

@@ -1,11 +1,11 @@
-// Parts with weights as inference runs them, one token of each of a few rows at a time: weights
-// packed once, rows of plain memory, no torch operations. Every part of nn/layers.h compiles itself
-// into one of these. They are immutable and may be read by any number of threads; the WeightPacker
-// that made them owns their memory and must outlive them.
+// Modules compiled for inference, one token of each of a few rows at a time: weights packed once,
+// rows in plain memory, no torch operations. Every module of nn/layers.h compiles into one of
+// these. They are immutable and may be used by any number of threads; the WeightPacker that made
+// them owns their memory and must outlive them.
 //
-// Work on rows is done by the members of a team together (kernels::Member). What weighs, products
-// with weights, is shared out by columns; what is cheap each member does for itself. A row has the
-// same bits whatever the number of rows and members.
+// The members of a team process rows together (kernels::Member). Expensive work, multiplication by
+// weights, is split by columns; cheap work is repeated by each member. The bits of a row do not
+// depend on the number of rows or members.
 #pragma once
 
 #include "rondo/kernels/int8.h"
@@ -15,41 +15,41 @@
 
 namespace rondo::nn {
 
-// Rows in memory of somebody else's.
+// Non-owning view of rows.
 struct Rows {
   float* data = nullptr;
   int64_t count = 0;
   int64_t stride = 0;
   float* operator[](int64_t row) const { return data + row * stride; }
-  // `number` of them, from `first` on.
+  // `number` rows starting at `first`.
   Rows part(int64_t first, int64_t number) const { return {(*this)[first], number, stride}; }
 };
 
-// Memory of rows, filled up with zeros to whole panels as products want it.
+// Memory for rows, zero-padded to whole panels as matmuls require.
 class RowBuffer {
  public:
   RowBuffer() = default;
   RowBuffer(RowBuffer&&) noexcept = default;
   RowBuffer& operator=(RowBuffer&&) noexcept = default;
-  // Keeps what it has where that is enough. Always for the same width: a wider one moves rows
-  // apart, and there is no longer room for as many as before.
+  // Keeps its memory if large enough. Always use the same width: a larger one moves rows apart,
+  // leaving room for fewer rows.
   void resize(int64_t rows, int64_t width);
   Rows rows(int64_t count) { return {begin_, count, stride_}; }
 
  private:
   std::vector<float> data_;
-  float* begin_ = nullptr;  // the first whole line of the cache in it
+  float* begin_ = nullptr;  // first cache line boundary in data_
   int64_t stride_ = 0;
 };
 
 // y = x Wᵀ + b.
 struct CompiledLinear {
-  kernels::PackedMatrix w;  // out 0: there is none
+  kernels::PackedMatrix w;  // out 0: absent
   const float* bias = nullptr;
-  const kernels::Int8Matrix* int8 = nullptr;  // in place of w's numbers: inputs are rounded too
+  const kernels::Int8Matrix* int8 = nullptr;  // replaces w's values: inputs are quantized too
 
   bool there() const { return w.out > 0; }
-  // Columns of each of so many members begin at multiples of this.
+  // Each member's columns begin at a multiple of this.
   int64_t column_step(int members) const;
   // The member's columns [first, last).
   std::pair<int64_t, int64_t> columns(const kernels::Member& member) const;
@@ -70,7 +70,7 @@ struct CompiledLowRank {
   kernels::PackedMatrix down, up;
 
   bool there() const { return up.out > 0; }
-  // All of it; `low`: scratch of `rank` numbers a row.
+  // Computes all columns; `low`: scratch of `rank` values per row.
   void forward(const Rows& x, const Rows& low, const Rows& y) const;
   int64_t rank() const { return down.out; }
 };
@@ -79,15 +79,15 @@ struct CompiledFeedForward {
   CompiledLinear up, down;
   Activation activation = Activation::relu;
 
-  // The member's columns of act(up · u + inner); `inner` has no rows where nothing joins.
+  // The member's columns of act(up · u + inner); `inner` has no rows if nothing is added.
   void hidden(const Rows& u, const Rows& inner, const Rows& h, const kernels::Member& member) const;
 };
 
 // Packs weights and owns the memory.
 class WeightPacker {
  public:
-  // `int8_inputs`: linear maps multiply 8-bit weights with inputs that are rounded to 8 bits, row
-  // by row; everything else is as the format says.
+  // `int8_inputs`: linear maps multiply int8 weights by inputs quantized to int8, row by row;
+  // everything else follows the format.
   explicit WeightPacker(kernels::PackedFormat format, bool int8_inputs = false)
       : format_(format), int8_inputs_(int8_inputs) {}
   WeightPacker(const WeightPacker&) = delete;
@@ -105,7 +105,7 @@ class WeightPacker {
   bool int8_inputs_;
   kernels::PageArena arena_;
   std::vector<std::unique_ptr<kernels::Int8Matrix>> int8_;
-  std::vector<Tensor> kept_;  // whose memory vector() showed
+  std::vector<Tensor> kept_;  // owns the memory returned by vector()
 };
 
 }  // namespace rondo::nn

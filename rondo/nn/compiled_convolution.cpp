@@ -1,4 +1,4 @@
-// Patches, a few at a time, through packed weights.
+// Multiplies patches, a few at a time, by packed weights.
 #include "rondo/nn/compiled_convolution.h"
 
 #include <algorithm>
@@ -12,7 +12,7 @@ void CompiledConvolution::forward(const kernels::ImageView& image, const Rows& p
     return kernels::convolve_channels(image, shape, channels, begin, end, pixels[begin],
                                       pixels.stride);
   }
-  constexpr int64_t kTogether = 48;  // patches: they stay in the second cache
+  constexpr int64_t kTogether = 48;  // patches: they stay in the L2 cache
   const kernels::Member alone;
   scratch.resize(kTogether, patches.w.in);
   for (int64_t first = begin; first < end; first += kTogether) {

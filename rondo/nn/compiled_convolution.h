@@ -1,5 +1,5 @@
-// A convolution as inference runs it, for one image: weights packed once, batch norm folded in, the
-// activation in the same pass. Made by Conv2d::compile. Immutable, and read by any number of
+// A convolution compiled for inference on one image: weights packed once, batch norm folded in,
+// activation in the same pass. Made by Conv2d::compile. Immutable; may be used by any number of
 // threads.
 #pragma once
 
@@ -13,11 +13,11 @@ struct CompiledConvolution {
   int64_t in = 0;
   int64_t out = 0;
   bool planar = false;               // the image comes as [in, height, width]
-  bool relu = false;                 // of the result
-  CompiledLinear patches;            // a row of it for a patch; not there:
-  kernels::ChannelWeights channels;  // every channel by itself
+  bool relu = false;                 // applied to the result
+  CompiledLinear patches;            // applied to one patch per row; if absent:
+  kernels::ChannelWeights channels;  // depthwise
 
-  // The image → pixels of the result as rows, the member's of them. `scratch` is the member's own.
+  // Computes the member's share of the output pixels, as rows. `scratch` is private to the member.
   void forward(const kernels::ImageView& image, const Rows& pixels, RowBuffer& scratch,
                const kernels::Member& member) const;
 };

@@ -14,7 +14,7 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-// weight + upᵀ · down, [N, K] of the given type; the product by bf16 factors if it is bf16.
+// weight + upᵀ · down, [N, K] of the given type; multiplied in bf16 if that is bf16.
 Tensor formed_matrix(const LinearMap& map, at::ScalarType type) {
   const Tensor weight = map.weight.detach().contiguous();
   const Tensor up = map.up.detach();      // [r, N]
@@ -27,7 +27,7 @@ Tensor formed_matrix(const LinearMap& map, at::ScalarType type) {
   return weight_gradient(up.contiguous(), down.contiguous(), sum).to(type);
 }
 
-// What rows and weights are multiplied as, and what comes of it.
+// Types of factors and results.
 struct LinearTypes {
   at::ScalarType factor = at::kFloat;
   at::ScalarType result = at::kFloat;
@@ -58,8 +58,8 @@ std::vector<Tensor> factor_weights(const std::vector<LinearMap>& maps, at::Scala
   return weights;
 }
 
-// What autograd is given besides x: the parameters that are defined. And where each of a map's four
-// (weight, bias, up, down) stands among x and them, which is where its gradient goes; 0 for none.
+// The defined parameters, which autograd receives besides x, and the index of each map's four
+// (weight, bias, up, down) among x and them, where its gradient goes; 0 for none.
 struct MapParameters {
   explicit MapParameters(const std::vector<LinearMap>& maps) {
     for (const LinearMap& map : maps) {
@@ -112,7 +112,7 @@ class FusedLinears : public torch::autograd::Function<FusedLinears> {
       const Tensor dy = as_rows(gradients[i], in.scalar_type());  // [M, N]
       const Tensor* const kept = &saved[1 + i * 4];               // factor, weight, up, down
       to_input.push_back({dy, kept[0]});
-      // Where the gradient of a map's n-th parameter goes, null if it is not wanted.
+      // Where the gradient of a map's n-th parameter goes; null if not needed.
       const auto wanted = [&](size_t n) {
         const auto place = static_cast<size_t>(places[i * 4 + n]);
         return place != 0 && learns[place] != 0 ? &out[place] : nullptr;

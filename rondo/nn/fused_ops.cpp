@@ -1,5 +1,5 @@
-// Norms, activations and weighted sums with their gradients. Backwards they read their input again;
-// besides it only two numbers per row of a norm are kept.
+// Norms, activations and weighted sums with gradients. The backward pass rereads the input; besides
+// it, only two values per row of a norm are saved.
 #include "rondo/nn/fused_ops.h"
 
 #include <torch/csrc/autograd/custom_function.h>
@@ -20,7 +20,7 @@ Bf16* bf16_of(const Tensor& t) { return static_cast<Bf16*>(t.data_ptr()); }
 
 float* floats_or_null(const Tensor& t) { return t.defined() ? t.data_ptr<float>() : nullptr; }
 
-// work(numbers), with the numbers of `t` as what they are.
+// Calls work(numbers) with a typed pointer to the values of `t`.
 template <class Work>
 auto with_numbers(const Tensor& t, const Work& work) {
   return t.scalar_type() == at::kFloat ? work(t.data_ptr<float>()) : work(bf16_of(t));
@@ -28,7 +28,7 @@ auto with_numbers(const Tensor& t, const Work& work) {
 
 int64_t row_count(const Tensor& x) { return x.numel() / std::max<int64_t>(1, x.size(-1)); }
 
-// Statistics of rows, as one tensor [2, rows].
+// Row statistics as one tensor [2, rows].
 kernels::NormStatistics statistics_in(const Tensor& t) {
   return {t.data_ptr<float>(), t.data_ptr<float>() + t.size(1)};
 }
@@ -37,7 +37,7 @@ kernels::NormShape norm_shape(const Tensor& x, double epsilon, bool centered, bo
   return {row_count(x), x.size(-1), epsilon, centered, summed};
 }
 
-// y and the rows' statistics.
+// y and the row statistics.
 std::pair<Tensor, Tensor> run_norm(const Tensor& x, const Tensor& weight, const Tensor& bias,
                                    const FusedNorm& how) {
   const kernels::NormShape shape = norm_shape(x, how.epsilon, how.centered, how.summed);
@@ -57,7 +57,7 @@ void keep_law(AutogradContext* context, const FusedNorm& how, bool biased) {
   context->saved_data["biased"] = biased;
 }
 
-// What a norm keeps for its gradient.
+// What a norm saves for its gradient.
 struct KeptNorm {
   Tensor x, weight, statistics;
 };
@@ -66,7 +66,7 @@ struct NormGradients {
   Tensor x, weight, bias;
 };
 
-// `also` (may be undefined): what else the gradient of x has.
+// `also` (may be undefined): the gradient of x from its other uses.
 NormGradients norm_gradients(AutogradContext* context, const KeptNorm& kept, const Tensor& dy,
                              const Tensor& also) {
   const Tensor& x = kept.x;
@@ -155,7 +155,7 @@ Tensor run_weighted_sum(const WeightedSum& in) {
   return out;
 }
 
-// Of x, a, y, b, given that of the sum.
+// Gradients of x, a, y, b, given that of the sum.
 variable_list sum_gradients(const WeightedSum& in, const Tensor& g) {
   const Tensor dx = at::empty_like(in.x);
   const Tensor dy = at::empty_like(in.y);
@@ -182,7 +182,7 @@ class WeightedSumFunction : public torch::autograd::Function<WeightedSumFunction
   }
 };
 
-// Sum and norm, and the rows' statistics.
+// Sum and norm, and the row statistics.
 std::pair<NormedSum, Tensor> run_norm_of_sum(const WeightedSum& in, const Tensor& weight,
                                              const Tensor& bias, const FusedNorm& how) {
   const kernels::NormShape shape = norm_shape(in.x, how.epsilon, how.centered, how.summed);
@@ -204,7 +204,7 @@ class NormOfSumFunction : public torch::autograd::Function<NormOfSumFunction> {
     const WeightedSum in = {x, y, a.value_or(Tensor()), b.value_or(Tensor())};
     const auto [out, kept] = run_norm_of_sum(in, weight, bias.value_or(Tensor()), how);
     const bool weighed =
-        in.a.defined() || in.b.defined();  // without weights x and y are not needed
+        in.a.defined() || in.b.defined();  // without weights, x and y are not needed
     context->save_for_backward(
         {out.sum, weight, kept, weighed ? x : Tensor(), weighed ? y : Tensor(), in.a, in.b});
     context->set_materialize_grads(false);
@@ -248,7 +248,7 @@ bool kernels_take(const Tensor& x) {
 Tensor fused_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, const FusedNorm& how) {
   const Tensor in = x.to(at::kFloat).contiguous();
   if (!wants_gradient(x) && !wants_gradient(weight) && !wants_gradient(bias)) {
-    return run_norm(in, weight, bias, how).first;  // a node of the graph would cost more than this
+    return run_norm(in, weight, bias, how).first;  // a graph node would cost more than this
   }
   return NormFunction::apply(in, weight, if_defined(bias), how);
 }

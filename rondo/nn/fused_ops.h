@@ -1,17 +1,17 @@
-// Norms, activations and weighted sums by our own kernels, with their gradients: what ops.h calls
-// where they can work (CPU, fp32 or bf16).
+// Norms, activations and weighted sums by our own kernels, with gradients; ops.h calls them where
+// they apply (CPU, fp32 or bf16).
 #pragma once
 
 #include "rondo/nn/torch.h"
 
 namespace rondo::nn {
 
-// Whether our kernels are chosen (kernel_choice.h) and can read and write `x`.
+// Whether our kernels are selected (kernel_choice.h) and support `x`.
 bool kernels_take(const Tensor& x);
 
 struct FusedNorm {
   double epsilon = 0.0;
-  bool centered = true;  // layer norm; else RMS norm
+  bool centered = true;  // layer norm; otherwise RMS norm
   at::ScalarType result = at::kFloat;
   bool summed = false;  // RMS norm by the sum of squares instead of their mean
 };
@@ -21,7 +21,7 @@ Tensor fused_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, con
 // GELU (exact) or ReLU of x + bias, over the last dimension; `bias` fp32, may be undefined.
 Tensor fused_activation(const Tensor& x, const Tensor& bias, bool gelu);
 
-// a·x + b·y, with single numbers a and b [], of which one that is undefined counts as 1.
+// a·x + b·y with scalars a and b []; undefined ones count as 1.
 struct WeightedSum {
   Tensor x;
   Tensor y = {};
@@ -35,7 +35,7 @@ struct NormedSum {
   Tensor sum;
   Tensor norm;
 };
-// The sum and its norm in one pass over memory, and one back; x and y fp32, of the same shape.
+// The sum and its norm in one pass over memory, and one backward; x and y fp32, of the same shape.
 NormedSum fused_norm_of_sum(const WeightedSum& in, const Tensor& weight, const Tensor& bias,
                             const FusedNorm& how);
 

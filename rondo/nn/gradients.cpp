@@ -1,4 +1,4 @@
-// The switch for gradients in place.
+// Switch for in-place gradient accumulation.
 #include "rondo/nn/gradients.h"
 
 namespace rondo::nn {

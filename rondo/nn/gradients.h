@@ -1,12 +1,12 @@
-// Gradients of weights added straight to where they belong. A weight that is applied at many levels
-// then has one buffer, instead of one more for every use and a pass to add it.
+// Accumulates weight gradients directly into their destination. A weight applied at many levels
+// then needs one buffer, instead of one more per use and a pass to add it.
 #pragma once
 
 namespace rondo::nn {
 
-// While one lives on this thread, backward passes of linear maps add to weight.grad() themselves
-// instead of handing a gradient to autograd. For training, where grad() of parameters is what is
-// wanted: torch::autograd::grad() would find nothing, hooks are not called.
+// While an instance exists on this thread, backward passes of linear maps add to weight.grad()
+// themselves instead of returning a gradient to autograd. For training, which reads grad() of
+// parameters: torch::autograd::grad() would find nothing, and hooks are not called.
 class GradientsInPlace {
  public:
   GradientsInPlace();

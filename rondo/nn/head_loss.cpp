@@ -1,5 +1,5 @@
-// Head and loss. Gradients are made in the forward pass, piece by piece while the logits are there,
-// and only multiplied by the gradient that arrives.
+// Head and loss. Gradients are computed in the forward pass, piece by piece while the logits exist;
+// the backward pass only multiplies them by the incoming gradient.
 #include "rondo/nn/head_loss.h"
 
 #include <torch/csrc/autograd/custom_function.h>
@@ -23,12 +23,12 @@ using torch::autograd::variable_list;
 
 constexpr int64_t kPieceLogits = int64_t{1} << 22;  // 16 MiB in fp32
 
-// Few rows would read and write the gradient of a large weight too often.
+// Few rows per piece would read and write the gradient of a large weight too often.
 int64_t rows_of_piece(int64_t rows, int64_t classes) {
   return std::min(rows, std::clamp<int64_t>(kPieceLogits / classes, 256, 2048));
 }
 
-// What a pass over all rows works on.
+// Operands of a pass over all rows.
 struct HeadRows {
   Tensor x;       // [N, D], bf16 or fp32
   Tensor weight;  // [V, D], of the same type
@@ -39,7 +39,7 @@ struct HeadRows {
 };
 
 struct HeadGradients {
-  Tensor x, weight, bias;  // fp32; undefined where nobody wants them
+  Tensor x, weight, bias;  // fp32; undefined where not needed
   bool wanted() const { return x.defined() || weight.defined() || bias.defined(); }
 };
 
@@ -61,7 +61,7 @@ void multiply(const Tensor& a, const Tensor& b, bool transpose_b, double alpha, 
   }
 }
 
-// All rows of one head, piece by piece.
+// One head over all rows, piece by piece.
 class HeadPass {
  public:
   HeadPass(const HeadRows& in, const HeadGradients& to)
@@ -95,7 +95,7 @@ class HeadPass {
   }
 
  private:
-  // Of rows [first, first + count).
+  // For rows [first, first + count).
   void logits_and_losses(int64_t first, int64_t count) {
     const Tensor x = in_.x.narrow(0, first, count);
     const Tensor logits = logits_.narrow(0, 0, count);
@@ -112,8 +112,8 @@ class HeadPass {
                     [&](int64_t from, int64_t end) { judge(first, from, end); });
   }
 
-  // Losses of rows [from, end) of the piece that begins at `first`, and what the loss wants of
-  // their logits.
+  // Losses of rows [from, end) of the piece that begins at `first`, and the gradients of their
+  // logits.
   void judge(int64_t first, int64_t from, int64_t end) {
     const int64_t classes = in_.weight.size(0);
     const kernels::LabeledRows rows = {logits_.data_ptr<float>() + from * classes,
@@ -147,7 +147,7 @@ class HeadPass {
     if (to_.bias.defined()) Tensor(to_.bias).add_(changes.sum(0, /*keepdim=*/false, at::kFloat));
   }
 
-  // To the weight's gradient, of which nothing is there yet unless `add`.
+  // Adds to the weight gradient, or overwrites it without `add`.
   void add_weight_gradient(const Tensor& changes, const Tensor& x, bool add) {
     kernels::WeightGradientShape p;
     p.rows = changes.size(0);
@@ -167,7 +167,7 @@ class HeadPass {
   const HeadGradients& to_;
   int64_t piece_;
   Tensor logits_;   // [piece, V]
-  Tensor changes_;  // their gradient, of the factors' type; undefined: nobody wants any
+  Tensor changes_;  // their gradient, in the factors' type; undefined if not needed
   std::vector<double> losses_;
   std::vector<float> sums_;
   std::optional<kernels::RightMatrix> forwards_, backwards_;  // of bf16
@@ -191,7 +191,7 @@ class HeadLoss : public torch::autograd::Function<HeadLoss> {
     const double factor = gradients[0].item<double>();
     if (factor != 1.0) {
       for (Tensor& g : out) {
-        if (g.defined()) g = g * factor;  // not in place: a graph may be kept
+        if (g.defined()) g = g * factor;  // not in place: a graph may be retained
       }
     }
     out.resize(4);

@@ -1,5 +1,6 @@
-// A network's last linear map and the cross-entropy of what it gives, as one operation over pieces
-// of rows: logits [N, V], the largest tensor of a network with many tokens, never exist as a whole.
+// A network's last linear map and the cross-entropy of its logits, as one operation over pieces of
+// rows: the logits [N, V], the largest tensor of a network with many tokens, are never
+// materialized.
 #pragma once
 
 #include "rondo/nn/fused_linear.h"
@@ -12,7 +13,7 @@ struct Head {
   double scale = 1.0;
 };
 
-// cross_entropy_sum() of the logits of x [N, D] against labels [N], one below V or negative each.
+// cross_entropy_sum() of the logits of x [N, D] against labels [N], each below V or negative.
 Tensor head_cross_entropy_sum(const Tensor& x, const Head& head, const Tensor& labels,
                               double smoothing);
 

@@ -1,4 +1,4 @@
-// The choice of kernels.
+// Kernel selection.
 #include "rondo/nn/kernel_choice.h"
 
 #include <atomic>

@@ -1,12 +1,12 @@
 // Which implementation of an operation runs: our fused kernels, or the plain torch operations they
-// must agree with ("reference"), for comparison and for doubt.
+// must match ("reference"), for comparison and debugging.
 #pragma once
 
 namespace rondo::nn {
 
 enum class Kernels { fused, reference };
 
-// For the whole process; not to be changed while a network is at work.
+// Process-wide; must not change while a network is running.
 void use_kernels(Kernels kernels);
 Kernels kernels_in_use();
 

@@ -1,4 +1,4 @@
-// The small parts with weights.
+// Basic modules with weights.
 #include "rondo/nn/layers.h"
 
 #include <cmath>
@@ -179,7 +179,7 @@ CompiledFeedForward FeedForward::compile(WeightPacker& packer) const {
 }
 
 Tensor FeedForward::forward(const Tensor& u, const Tensor& inner, const Scope& scope) const {
-  const bool apart = kernels_in_use() == Kernels::fused;  // our kernel adds the bias on its way
+  const bool apart = kernels_in_use() == Kernels::fused;  // our kernel adds the bias along the way
   const Tensor bias = apart ? up_->bias() : Tensor();
   Tensor h = apart ? linear(u, up_->without_bias(), scope / "up", Result::branch)
                    : up_->forward(u, scope / "up", Result::branch);  // [B, T, F]

@@ -1,4 +1,4 @@
-// The small parts with weights: linear map, convolution, norms, feed-forward, low-rank map.
+// Basic modules with weights: linear map, convolution, norms, feed-forward, low-rank map.
 #pragma once
 
 #include "rondo/nn/compiled.h"
@@ -14,11 +14,11 @@ struct LinearInit {
   Initializer bias;
 };
 LinearInit torch_init(int64_t fan_in);
-// Truncated normal of deviation √(1 / fan_in), bias 0.
+// Truncated normal with standard deviation √(1 / fan_in), bias 0.
 LinearInit fan_in_init(int64_t fan_in);
 
-// How weights of linear maps are kept for inference, packed for our kernels once and for all.
-// Activations stay fp32, whatever the CPU multiplies best: with int8 alone they are rounded too.
+// How weights of linear maps are stored for inference, packed once for our kernels. Activations
+// stay fp32, whatever the CPU multiplies fastest; only with int8 are they rounded too.
 enum class WeightFormat { fp32, bf16, int8 };
 
 // y = x Wᵀ + b. Parameters: weight [out, in], bias [out] (if any).
@@ -26,7 +26,7 @@ class Linear : public Module {
  public:
   Linear(int64_t in, int64_t out, bool bias, LinearInit initializers);
   Linear(int64_t in, int64_t out, bool bias) : Linear(in, out, bias, torch_init(in)) {}
-  // Of tensors there are already; `bias` may be undefined.
+  // From existing tensors; `bias` may be undefined.
   Linear(const Tensor& weight, const Tensor& bias) : weight_(weight), bias_(bias) {}
   Tensor forward(const Tensor& x, const Scope& scope, Result result = Result::stream) const;
 
@@ -51,11 +51,11 @@ class Conv2d : public Module {
   Tensor forward(const Tensor& x, const Scope& scope) const;
 
   struct CompileOptions {
-    bool planar = false;  // it reads images as [in, height, width], not pixel by pixel
+    bool planar = false;  // reads images as [in, height, width] instead of channels-last
     const BatchNorm2d* norm = nullptr;  // follows, in evaluation mode, and is folded in
-    bool relu = false;                  // follows after that
+    bool relu = false;                  // follows the norm
   };
-  // One group, or as many as channels.
+  // Supports one group, or as many as channels.
   CompiledConvolution compile(WeightPacker& packer, const CompileOptions& options) const;
 
  private:
@@ -68,11 +68,11 @@ class Conv2d : public Module {
 class BatchNorm2d : public Module {
  public:
   explicit BatchNorm2d(int64_t channels);
-  // Training mode normalizes by the batch and moves the running averages by 0.1, or by so much
-  // less that all batches of one optimizer step together move them by that.
+  // Training mode normalizes by the batch and updates the running averages with momentum 0.1,
+  // reduced so that all batches of one optimizer step together have that effect.
   Tensor forward(const Tensor& x, const Scope& scope);
   void batches_per_step(int64_t batches);
-  // In evaluation mode it is x · scale + shift, both [channels].
+  // Evaluation mode: x · scale + shift, both [channels].
   struct Scaling {
     Tensor scale, shift;
   };
@@ -86,12 +86,12 @@ class BatchNorm2d : public Module {
 
 enum class NormKind { layer, rms };
 
-// Normalizes the last dimension. Layer: weight and bias; rms: weight only, no mean removed.
+// Normalizes the last dimension. Layer: weight and bias; rms: weight only, mean not removed.
 class Norm : public Module {
  public:
   Norm(NormKind kind, int64_t width, double epsilon);
   Tensor forward(const Tensor& x, const Scope& scope, Result result = Result::stream) const;
-  // Of a sum, which is given too: both in one pass over memory where our kernels can.
+  // Norm of a sum, which is returned too: one pass over memory where our kernels apply.
   NormedSum forward(const WeightedSum& sum, const Scope& scope,
                     Result result = Result::stream) const;
   CompiledNorm compile(WeightPacker& packer) const;
@@ -103,8 +103,8 @@ class Norm : public Module {
   Tensor bias_;
 };
 
-// g(x) = (x downᵀ) up, the product never formed: down [r, in], up [r, out]. Starts at zero because
-// `up` does. With rank 0 the map is one full matrix [in, out], also starting at zero.
+// g(x) = (x downᵀ) up, without forming the product: down [r, in], up [r, out]. Starts at zero
+// because `up` does. With rank 0 the map is one full matrix [in, out], also starting at zero.
 class LowRank : public Module {
  public:
   LowRank(int64_t in, int64_t out, int64_t rank);
@@ -133,7 +133,7 @@ struct FeedForwardShape {
   double hidden_dropout = 0.0;
 };
 
-// W2 · drop(act(W1 · u + inner)), where `inner` (may be undefined) joins before the activation.
+// W2 · drop(act(W1 · u + inner)), where `inner` (may be undefined) is added before the activation.
 class FeedForward : public Module {
  public:
   FeedForward(const FeedForwardShape& shape, LinearInit up, LinearInit down);

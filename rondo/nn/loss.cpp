@@ -1,5 +1,5 @@
-// Cross-entropy by torch's operations: logits of whole batches are small where these are used. The
-// large ones never exist as a whole (head_loss.h).
+// Cross-entropy by torch operations: logits of whole batches are small where these are used. Large
+// ones are never materialized (head_loss.h).
 #include "rondo/nn/loss.h"
 
 #include "rondo/nn/precision.h"
@@ -7,7 +7,7 @@
 namespace rondo::nn {
 namespace {
 
-// Sums of bf16 logits would be bf16 too.
+// Sums of bf16 logits would also be bf16.
 Tensor widened(const Tensor& logits) {
   const Tensor x = as_wanted(Operation::loss, logits);
   return x.scalar_type() == at::kBFloat16 ? x.to(at::kFloat) : x;

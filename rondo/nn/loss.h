@@ -5,9 +5,8 @@
 
 namespace rondo::nn {
 
-// Sum over rows of logits [N, V] of (1 - ε)·(-log p[label]) + ε · mean over V of -log p; rows whose
-// label [N] is negative count for nothing. bf16 logits are summed in fp32; the result is never
-// bf16.
+// Sum over rows of logits [N, V] of (1 - ε)·(-log p[label]) + ε · mean over V of -log p; rows with
+// a negative label [N] are ignored. bf16 logits are summed in fp32; the result is never bf16.
 Tensor cross_entropy_sum(const Tensor& logits, const Tensor& labels, double smoothing);
 
 // Sum over rows of -Σ targets · log softmax(logits), both [N, V].

@@ -1,4 +1,4 @@
-// Declaring parameters and drawing them by name.
+// Declares parameters and draws them by name.
 #include "rondo/nn/module.h"
 
 #include <ATen/CPUGeneratorImpl.h>
@@ -12,10 +12,10 @@ namespace {
 
 thread_local bool shapes_only = false;
 
-// The deviation left when a unit normal is cut at ±2: the parent must be wider by its inverse.
+// Standard deviation of a unit normal cut at ±2: the parent must be wider by its inverse.
 constexpr double kCutNormalDeviation = 0.87962566103423978;
 
-// FNV-1a, then a finishing mix: names that differ in one letter give unrelated seeds.
+// FNV-1a plus a final mix: names that differ in one letter give unrelated seeds.
 uint64_t hash_name(uint64_t seed, const std::string& name, uint64_t index) {
   uint64_t h = 1469598103934665603ULL ^ seed;
   for (const char c : name) h = (h ^ static_cast<unsigned char>(c)) * 1099511628211ULL;
@@ -52,7 +52,7 @@ void draw(Tensor& value, const Initializer& initializer, const at::Generator& ge
   if (initializer.zero_row >= 0) value.select(0, initializer.zero_row).zero_();
 }
 
-// The parameters that `module` declares itself, whose names in the model begin with `prefix`.
+// Draws the parameters that `module` itself declares; their names in the model begin with `prefix`.
 void draw_own(torch::nn::Module& module, const std::string& prefix, uint64_t seed) {
   const auto* ours = dynamic_cast<const Module*>(&module);
   if (ours == nullptr) return;
@@ -101,7 +101,7 @@ at::Generator counter_generator(uint64_t seed, const std::string& purpose, uint6
 void initialize(torch::nn::Module& root, uint64_t seed) {
   const at::NoGradGuard no_grad;
   draw_own(root, "", seed);
-  // Without the root itself, which need not be held by a shared_ptr.
+  // Excludes the root itself, which need not be held by a shared_ptr.
   for (const auto& entry : root.named_modules(/*name_prefix=*/"", /*include_self=*/false)) {
     draw_own(*entry.value(), entry.key() + ".", seed);
   }

@@ -1,6 +1,6 @@
-// The base of every part that owns weights. A part declares each parameter with its shape and the
-// distribution it is drawn from; drawing happens once for the whole model, by name, so that a
-// weight depends only on (seed, its name, its initializer) and never on the order of construction.
+// Base class of every module that owns weights. A module declares each parameter with its shape and
+// initial distribution; values are drawn once for the whole model, by name, so that a weight
+// depends only on (seed, its name, its initializer), never on the order of construction.
 #pragma once
 
 #include <map>
@@ -9,7 +9,7 @@
 
 namespace rondo::nn {
 
-// The distribution a parameter starts from.
+// The distribution of a parameter's initial values.
 struct Initializer {
   enum class Kind { constant, normal, uniform, truncated_normal };
   Kind kind = Kind::constant;
@@ -20,10 +20,10 @@ struct Initializer {
 Initializer constant(double value);
 Initializer normal(double deviation);
 Initializer uniform(double bound);
-// Normal cut at two deviations of its parent, widened so that `deviation` is what remains.
+// Normal cut at two deviations of its parent, widened so that the result has `deviation`.
 Initializer truncated_normal(double deviation);
 Initializer xavier_uniform(int64_t fan_in, int64_t fan_out, double gain = 1.0);
-// What torch gives a linear layer's weight and bias.
+// torch's default for a linear layer's weight and bias.
 Initializer torch_default(int64_t fan_in);
 
 class Module : public torch::nn::Module {
@@ -31,7 +31,7 @@ class Module : public torch::nn::Module {
   const std::map<std::string, Initializer>& initializers() const { return initializers_; }
 
  protected:
-  // Declares a trainable tensor. Undefined values until initialize() or a load.
+  // Declares a trainable tensor. Uninitialized until initialize() or a load.
   Tensor parameter(const std::string& name, const Shape& shape, Initializer initializer);
   // Declares a tensor that is saved with the model but not trained.
   Tensor buffer(const std::string& name, Tensor value);
@@ -40,7 +40,7 @@ class Module : public torch::nn::Module {
   std::map<std::string, Initializer> initializers_;
 };
 
-// A row of parts of one kind, named by number: what levels borrow their weights from.
+// An array of modules of one kind, named by number, from which levels borrow their weights.
 template <class Part>
 class Bank : public Module {
  public:
@@ -54,8 +54,8 @@ class Bank : public Module {
   std::vector<std::shared_ptr<Part>> parts_;
 };
 
-// While one of these lives (on this thread), parameters get a shape but no memory: enough to count
-// them and to walk through a forward pass, however large the model.
+// While an instance exists on this thread, parameters get a shape but no memory: enough to count
+// them and to trace a forward pass, however large the model.
 class ShapesOnly {
  public:
   ShapesOnly();
@@ -71,7 +71,7 @@ class ShapesOnly {
 // Draws every parameter below `root` from its initializer.
 void initialize(torch::nn::Module& root, uint64_t seed);
 
-// A generator that is a function of (seed, purpose, index) alone.
+// A generator that depends only on (seed, purpose, index).
 at::Generator counter_generator(uint64_t seed, const std::string& purpose, uint64_t index = 0);
 
 }  // namespace rondo::nn

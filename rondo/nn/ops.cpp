@@ -1,4 +1,4 @@
-// The leaf operations: torch underneath, counting and shape-only walking on top.
+// Leaf operations: torch underneath, counting and shape-only evaluation on top.
 #include "rondo/nn/ops.h"
 
 #include <ATen/Parallel.h>
@@ -15,7 +15,7 @@
 namespace rondo::nn {
 namespace {
 
-// What our kernels would read beyond the end of.
+// Checks a width beyond which our kernels would read out of bounds.
 void require_width(const Tensor& x, int64_t width, const char* operation) {
   const int64_t got = x.dim() > 0 ? x.size(-1) : 0;
   require(got == width, "{}: expected rows of {} numbers, got {}", operation, width, got);
@@ -31,7 +31,7 @@ Shape with_last(const Tensor& x, int64_t last) {
   return shape;
 }
 
-// `x` with some values dropped, the same for the same seed.
+// `x` with some values dropped, determined by the seed.
 Tensor drop_values(const Tensor& x, double rate, int64_t seed) {
   const Tensor in = x.contiguous();
   Tensor out = at::empty_like(in);
@@ -50,7 +50,7 @@ Tensor drop_values(const Tensor& x, double rate, int64_t seed) {
   return out;
 }
 
-// Keeps the seed instead of the mask.
+// Saves the seed instead of the mask.
 class HashedDropout : public torch::autograd::Function<HashedDropout> {
  public:
   static Tensor forward(torch::autograd::AutogradContext* context, const Tensor& x, double rate,
@@ -67,8 +67,8 @@ class HashedDropout : public torch::autograd::Function<HashedDropout> {
   }
 };
 
-// Whether our kernel gives what the table of precisions asks for, which is fp32: a bf16 row only
-// where the table holds.
+// Whether our kernel gives the precision that the table asks for, which is fp32: bf16 rows only
+// under mixed precision.
 bool norm_is_fused(const Tensor& x, const Tensor& weight) {
   if (!kernels_take(x) || weight.scalar_type() != at::kFloat || x.size(-1) != weight.numel()) {
     return false;
@@ -77,7 +77,7 @@ bool norm_is_fused(const Tensor& x, const Tensor& weight) {
   return as_wanted(Operation::norm, at::empty({0}, x.options())).scalar_type() == at::kFloat;
 }
 
-// Whether all of a sum is fp32, and x and y of the same shape.
+// Whether all terms are fp32, and x and y of the same shape.
 bool is_fp32(const WeightedSum& in) {
   const auto fp32 = [](const Tensor& t) {
     return !t.defined() || (t.is_cpu() && t.scalar_type() == at::kFloat);
@@ -94,8 +94,8 @@ at::ScalarType norm_result(Result result) {
   return result == Result::branch && branches_in_bf16() ? at::kBFloat16 : at::kFloat;
 }
 
-// To bf16 and back. Products of such numbers are what a bf16 product is; torch's own, by oneDNN's
-// primitives, die of AMX tiles in Debian's version.
+// Rounds to bf16 and back. Multiplying such values is equivalent to a bf16 matmul; torch's own, via
+// oneDNN primitives, crashes with AMX tiles in Debian's version.
 Tensor rounded(const Tensor& x) { return x.to(at::kBFloat16).to(at::kFloat); }
 
 }  // namespace
@@ -214,7 +214,7 @@ Tensor dropout(const Tensor& x, double rate, bool training) {
   if (!x.is_cpu() || (x.scalar_type() != at::kFloat && x.scalar_type() != at::kBFloat16)) {
     return at::dropout(x, rate, /*train=*/true);
   }
-  // The seed comes from torch's generator, which training sets anew for every step.
+  // The seed comes from torch's generator, which training reseeds at every step.
   const int64_t seed =
       at::randint(std::numeric_limits<int64_t>::max(), {1}, at::kLong).item<int64_t>();
   return HashedDropout::apply(x, rate, seed);

@@ -1,6 +1,6 @@
-// The operations a network is made of, each in one place: it reports its multiply-adds to whoever
-// observes, and answers with a shape alone when given a tensor without memory (ShapesOnly), so that
-// counting runs the same program as computing.
+// The operations networks are made of. Each reports its multiply-adds to the observer, if any, and
+// returns only a shape for a tensor without memory (ShapesOnly), so that counting runs the same
+// code as computing.
 #pragma once
 
 #include "rondo/nn/fused_linear.h"
@@ -9,8 +9,8 @@
 
 namespace rondo::nn {
 
-// x [..., in] · weightᵀ [in, out] (+ bias [out]) → [..., out]. A weight kept in bf16 (inference)
-// rounds the input too; the result is fp32 then.
+// x [..., in] · weightᵀ [in, out] (+ bias [out]) → [..., out]. A weight stored in bf16 (inference)
+// rounds the input too; the result is then fp32.
 Tensor linear(const Tensor& x, const LinearMap& map, const Scope& scope,
               Result result = Result::stream);
 inline Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias, const Scope& scope,
@@ -38,7 +38,7 @@ Tensor layer_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, dou
 Tensor rms_norm(const Tensor& x, const Tensor& weight, double epsilon, const Scope& scope,
                 Result result = Result::stream);
 
-// Of a sum that is wanted too.
+// Norm of a sum, which is returned too.
 NormedSum layer_norm(const WeightedSum& in, const Tensor& weight, const Tensor& bias,
                      double epsilon, const Scope& scope, Result result = Result::stream);
 NormedSum rms_norm(const WeightedSum& in, const Tensor& weight, double epsilon, const Scope& scope,
@@ -47,15 +47,15 @@ NormedSum rms_norm(const WeightedSum& in, const Tensor& weight, double epsilon, 
 // x / sqrt(Σx² + ε), sums in fp32; the result has x's type.
 Tensor unit_norm(const Tensor& x, double epsilon);
 
-// Softmax over the last dimension of scores. Where `mask` (broadcastable, bool, may be
-// undefined) is false the result is exactly zero: the scores there must already be hidden by a
-// large negative number, so this matters only for a query that sees nothing at all.
+// Softmax over the last dimension of scores. Where `mask` (broadcastable, bool, may be undefined)
+// is false the result is exactly zero: the scores there must already be hidden by a large negative
+// number, so this matters only for a query that sees no key at all.
 Tensor softmax(const Tensor& scores, const Tensor& mask);
 
 // Identity unless training.
 Tensor dropout(const Tensor& x, double rate, bool training);
 
-// Stochastic depth: drops whole rows of the batch and scales the rest.
+// Stochastic depth: drops whole batch entries and scales the rest.
 Tensor drop_path(const Tensor& x, double rate, bool training);
 
 // Rows of `table` [V, D] by `tokens`; row `padding` (if ≥ 0) receives no gradient.
@@ -65,7 +65,7 @@ enum class Activation { gelu, relu };
 // Of x, or of x + bias (a vector along the last dimension).
 Tensor activate(const Tensor& x, Activation activation, const Tensor& bias = {});
 
-// a·x + b·y, with numbers a and b [] that count as 1 where undefined; without y x itself.
+// a·x + b·y with scalars a and b [], 1 where undefined; without y, x itself.
 Tensor weighted_sum(const WeightedSum& in);
 
 }  // namespace rondo::nn

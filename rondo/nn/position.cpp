@@ -1,4 +1,4 @@
-// Position codes.
+// Position encodings.
 #include "rondo/nn/position.h"
 
 #include <cmath>
@@ -49,7 +49,7 @@ RelativeBias::RelativeBias(int64_t heads) {
 
 Tensor RelativeBias::tile(int64_t queries, int64_t keys, int64_t reach, const Tensor& scale) const {
   if (table_.is_meta()) return at::empty({table_.size(0), queries, keys}, table_.options());
-  // The bias depends on reach + i - j only: one value per diagonal, then rows as a sliding view.
+  // The bias depends only on reach + i - j: one value per diagonal, then rows as a sliding view.
   const Tensor distance = (reach + queries - 1) - at::arange(queries + keys - 1, at::kLong);
   Tensor diagonals = table_.index_select(1, relative_buckets(distance));  // [H, Tq + Tk - 1]
   if (scale.defined()) diagonals = diagonals * scale.unsqueeze(1);

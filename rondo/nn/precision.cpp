@@ -1,4 +1,4 @@
-// The precision table at work.
+// Applies the precision table.
 #include "rondo/nn/precision.h"
 
 #include <unordered_map>
@@ -13,14 +13,14 @@ namespace {
 thread_local bool mixed_precision = false;
 
 struct RoundedWeight {
-  Tensor weight;  // held, so that no other tensor takes its place in memory
+  Tensor weight;  // held, so that no other tensor reuses its address
   const void* data = nullptr;
   uint32_t version = 0;
   Tensor bf16;
 };
 thread_local std::unordered_map<const void*, RoundedWeight> rounded_weights;
 
-// Loading our library is before oneDNN's first use.
+// Runs when our library is loaded, before oneDNN's first use.
 [[maybe_unused]] const bool tiles_prepared = (kernels::prepare_tiles(), true);
 
 bool wants_bf16(Operation operation) {

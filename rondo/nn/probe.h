@@ -1,6 +1,5 @@
-// Observation without intrusion: whoever studies a network passes an Observer, and every named
-// activation, attention map and multiply-add count of a forward pass is offered to it. Nothing is
-// built, copied or formatted when nobody watches.
+// Non-intrusive observation: an Observer is offered every named activation, attention map and
+// multiply-add count of a forward pass. Without an observer nothing is built, copied or formatted.
 //
 //   Scope level = scope / "level" / 3;
 //   level.record("attention.probabilities", p);   // "encoder.level.3.attention.probabilities"
@@ -17,27 +16,26 @@ struct LowRankWork {
   double rows = 0, in = 0, rank = 0, out = 0;
 };
 
-// Receives what a forward pass does. All names are dotted paths from the model's root.
+// Receives the events of a forward pass. All names are dotted paths from the model's root.
 class Observer {
  public:
   virtual ~Observer() = default;
-  // Asked before a tensor is produced only for the observer's sake (attention probabilities).
+  // Asked before computing a tensor that only the observer needs (attention probabilities).
   virtual bool wants(const std::string& name) = 0;
   virtual void activation(const std::string& name, const Tensor& value) = 0;
-  // `count` multiply-adds done by the operation called `name`.
+  // `count` multiply-adds done by operation `name`.
   virtual void multiply_adds(const std::string& /*name*/, double /*count*/) {}
   // `elements` values passed through a normalization.
   virtual void normalized(const std::string& /*name*/, double /*elements*/) {}
   // `elements` values passed through a GELU.
   virtual void gelu(const std::string& /*name*/, double /*elements*/) {}
-  // `elements` values were added to others, or scaled as attention scores are.
+  // `elements` values were added to others, or scaled like attention scores.
   virtual void elementwise(const std::string& /*name*/, double /*elements*/) {}
-  // A map of rank `rank` from `in` to `out` numbers was applied to `rows` rows as two thin
-  // products.
+  // A map of rank `rank` from `in` to `out` values was applied to `rows` rows as two thin matmuls.
   virtual void low_rank(const std::string& /*name*/, const LowRankWork& /*work*/) {}
 };
 
-// Where in the network we are. Cheap to pass by value while nobody observes.
+// The current position in the network. Cheap to pass by value without an observer.
 class Scope {
  public:
   Scope() = default;

@@ -1,4 +1,4 @@
-// Tensors as the kernels want them.
+// Adapts tensors for the kernels.
 #include "rondo/nn/products.h"
 
 #include "rondo/kernels/column_sums.h"
@@ -11,7 +11,7 @@
 namespace rondo::nn {
 namespace {
 
-// a · op(b) → [m, n] fp32, by gemm. `out` is added to if it is defined.
+// a · op(b) → [m, n] fp32, by gemm. Accumulates into `out` if defined.
 Tensor product_by_gemm(const Factors& f, bool transpose_b, const Tensor& out, const Tensor& bias) {
   kernels::Product p;
   p.transpose_b = transpose_b;
@@ -61,7 +61,7 @@ kernels::RowResults row_results(const ProductResult& result, const Tensor& out) 
   return to;
 }
 
-// Whether a weight's gradient may go by itself to where it belongs.
+// Whether a weight's gradient may be accumulated in place.
 bool takes_gradient(const Tensor& weight) {
   return gradients_in_place() && weight.defined() && weight.scalar_type() == at::kFloat &&
          (!weight.grad().defined() || weight.grad().is_contiguous());

@@ -22,7 +22,7 @@ void set_generator_state(const Tensor& state) {
   generator.set_state(state);
 }
 
-// What the backward pass needs, kept out of the graph's own tensors.
+// What the backward pass needs, kept outside the graph's tensors.
 struct Recipe : public torch::CustomClassHolder {
   Piece again;
   Tensor random;

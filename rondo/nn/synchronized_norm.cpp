@@ -1,4 +1,4 @@
-// Batch norms over processes.
+// Batch norms synchronized over processes.
 #include "rondo/nn/synchronized_norm.h"
 
 #include <torch/csrc/autograd/custom_function.h>
@@ -15,7 +15,7 @@ using torch::autograd::variable_list;
 
 const SumOverProcesses* current_sum = nullptr;
 
-// Sums of several vectors [C] over the processes, in double.
+// Sums several vectors [C] over the processes, in double.
 void sum_together(const SumOverProcesses& sum, std::vector<at::Tensor>& vectors) {
   at::Tensor all = at::cat(vectors).contiguous();
   sum(all.data_ptr<double>(), all.numel());
@@ -67,7 +67,7 @@ class SynchronizedNormFunction : public torch::autograd::Function<SynchronizedNo
     std::vector<at::Tensor> sums = {channel_sum(dy), channel_sum(dy * normalized)};
     const at::Tensor d_bias = sums[0].to(weight.scalar_type());
     const at::Tensor d_weight = sums[1].to(weight.scalar_type());
-    // Synchronized as long as the forward pass was: both lie within one step.
+    // Still synchronized, as the forward pass was: both are within one step.
     sum_together(*current_sum, sums);
     const at::Tensor inner =
         dy - per_channel(sums[0] / count, dy) - normalized * per_channel(sums[1] / count, dy);

@@ -1,5 +1,5 @@
-// Batch norms that see the rows of all processes of a group: mean and variance, and their parts of
-// the backward pass, are sums over all of them.
+// Batch norms synchronized over all processes of a group: mean and variance, and their
+// contributions to the backward pass, are sums over all processes.
 #pragma once
 
 #include <functional>
@@ -8,10 +8,10 @@
 
 namespace rondo::nn {
 
-// Adds up over the processes, in place; all call it equally often.
+// Sums over the processes, in place; all must call it equally often.
 using SumOverProcesses = std::function<void(double* data, int64_t count)>;
 
-// While one lives, batch norms in training mode are synchronized by it.
+// While an instance exists, batch norms in training mode are synchronized with it.
 class SynchronizedNorms {
  public:
   explicit SynchronizedNorms(SumOverProcesses sum);
@@ -27,11 +27,11 @@ class SynchronizedNorms {
 const SumOverProcesses* norms_are_summed_by();
 
 struct RunningStatistics {
-  at::Tensor mean, variance;  // [C], moved by `momentum` towards the batch's
+  at::Tensor mean, variance;  // [C], moved by `momentum` toward the batch's
   double momentum = 0.1;
 };
 
-// Normalizes x [B, C, H, W] over all but C, with the rows of all processes.
+// Normalizes x [B, C, H, W] over all dimensions but C, with the rows of all processes.
 at::Tensor synchronized_batch_norm(const at::Tensor& x, const at::Tensor& weight,
                                    const at::Tensor& bias, const RunningStatistics& running,
                                    double epsilon, const SumOverProcesses& sum);

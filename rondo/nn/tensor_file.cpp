@@ -1,4 +1,4 @@
-// Tensors in and out of safetensors files.
+// Loading and saving of tensors as safetensors files.
 #include "rondo/nn/tensor_file.h"
 
 #include <fmt/format.h>
@@ -25,18 +25,18 @@ constexpr TypePair kTypes[] = {
     {DType::boolean, at::kBool},
 };
 
-// At most this many problems are listed in one message.
+// Maximum number of problems listed in one message.
 constexpr size_t kListed = 20;
 
-constexpr std::string_view kWeightPrefix = "weight.";    // of a checkpoint
-constexpr std::string_view kAveragePrefix = "average.";  // of parameters; those it has are used
+constexpr std::string_view kWeightPrefix = "weight.";    // in checkpoints
+constexpr std::string_view kAveragePrefix = "average.";  // of parameters; preferred where present
 
 bool is_checkpoint_file(const SafetensorsFile& file) {
   const auto format = file.metadata().find("format");
   return format != file.metadata().end() && format->second == kCheckpointFormat;
 }
 
-// What the network calls the tensor; "" for what is no weight.
+// The network's name for the tensor; "" if it is not a weight.
 std::string weight_name(const SafetensorsFile& file, const std::string& stored) {
   if (!is_checkpoint_file(file)) return stored;
   return stored.compare(0, kWeightPrefix.size(), kWeightPrefix) == 0
@@ -44,8 +44,8 @@ std::string weight_name(const SafetensorsFile& file, const std::string& stored) 
              : "";
 }
 
-// The checksum, and whether all of `mine` are finite in the file. Both read all of it: at the same
-// time, so that each byte comes from memory once.
+// Verifies the checksum and that all of `mine` are finite in the file. Both read the whole file, so
+// they run concurrently and each byte comes from memory once.
 void check_contents(const NamedTensors& mine, const SafetensorsFile& file, Verify verify) {
   std::future<void> verified;
   if (verify == Verify::checksum) {
@@ -54,11 +54,11 @@ void check_contents(const NamedTensors& mine, const SafetensorsFile& file, Verif
   const auto weights = [&](const std::string& name) {
     return tensor_view(file, *find_weight(file, name)).to(mine.at(name).scalar_type());
   };
-  std::string wrong;  // the first that is not
+  std::string wrong;  // the first that is not finite
   for (auto it = mine.begin(); it != mine.end() && wrong.empty(); ++it) {
     if (!non_finite_text(weights(it->first)).empty()) wrong = it->first;
   }
-  if (verified.valid()) verified.get();  // damage is the better reason
+  if (verified.valid()) verified.get();  // a checksum mismatch is the better explanation
   if (!wrong.empty()) require_finite(weights(wrong), wrong, file.path());
 }
 
@@ -68,7 +68,7 @@ at::ScalarType scalar_type(DType dtype) {
   for (const TypePair& pair : kTypes) {
     if (pair.file == dtype) return pair.torch;
   }
-  throw Error(ExitCode::bad_input, fmt::format("no tensor type for {}", dtype_name(dtype)));
+  throw Error(ExitCode::bad_input, fmt::format("unsupported tensor type {}", dtype_name(dtype)));
 }
 
 DType tensor_dtype(const Tensor& tensor) {
@@ -128,7 +128,7 @@ NamedTensors load_model_tensors(const std::string& path, Verify verify) {
 
 void save_tensors(const std::string& path, const NamedTensors& tensors,
                   const std::map<std::string, std::string>& metadata, Checksum checksum) {
-  std::vector<Tensor> kept;  // contiguous copies must outlive the writing
+  std::vector<Tensor> kept;  // contiguous copies must outlive the write
   std::vector<TensorRef> refs;
   for (const auto& [name, tensor] : tensors) {
     kept.push_back(tensor.detach().contiguous());
@@ -193,8 +193,8 @@ void load_weights(torch::nn::Module& module, const SafetensorsFile& file, Verify
   if (!wrong.empty()) {
     throw Error(
         ExitCode::bad_input,
-        fmt::format("{}: weights do not fit the model:{}", file.path(), list_problems(wrong)),
-        "give the configuration the weights were made for, or convert other programs' "
+        fmt::format("{}: weights do not match the model:{}", file.path(), list_problems(wrong)),
+        "use the configuration the weights were trained with, or convert other programs' "
         "weights with 'rondo import'");
   }
   check_contents(mine, file, verify);

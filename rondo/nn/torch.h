@@ -1,6 +1,5 @@
-// The one place where libtorch's headers come in: tensors, modules and autograd, nothing more.
-// torch/torch.h would cost every file twice the compile time for parts (data, jit, optim) unused
-// here.
+// The only place that includes libtorch headers: just tensors, modules and autograd. torch/torch.h
+// would double the compile time of every file for parts (data, jit, optim) that are not used here.
 #pragma once
 
 #include <ATen/ATen.h>

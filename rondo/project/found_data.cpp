@@ -1,4 +1,4 @@
-// Recognizing data and choosing a recipe for it.
+// Detecting data and choosing a recipe for it.
 #include "rondo/project/found_data.h"
 
 #include <fmt/format.h>
@@ -23,10 +23,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A validation set need not be larger than this, however long the text is.
+// Upper limit of the held-out text.
 constexpr int64_t kLargestHeldOut = 1'000'000;  // bytes
 constexpr int64_t kMostHeldOutPairs = 2000;
-// With fewer documents than rows of a batch, rows would read the same text.
+// With fewer documents than batch rows, rows would contain the same text.
 constexpr int64_t kDocumentsWanted = 64;
 constexpr int64_t kShortestDocument = 4096;  // bytes
 
@@ -45,13 +45,13 @@ void note_splits(const FoundSplits& splits, FoundData& found) {
   if (!splits.test.empty()) found.notes.push_back(fmt::format("test data: {}", splits.test));
 }
 
-// Vocabularies by the tokenizer, where it is known or asked for.
+// Sets the vocabulary sizes of a given or requested tokenizer.
 void assign_tokenizer(const std::string& tokenizer, FoundData& found) {
   if (tokenizer.empty()) return;
   found.set.push_back(assignment("data.tokenizer", tokenizer));
   const std::optional<TokenizerRequest> request = parse_tokenizer_request(tokenizer);
   int64_t vocabulary = request ? request->vocabulary : kByteVocabulary;
-  int32_t padding = 0;  // of those that are learned
+  int32_t padding = 0;  // of tokenizers we train
   if (!request) {
     const auto known = make_tokenizer(tokenizer);
     vocabulary = known->vocabulary();
@@ -75,9 +75,8 @@ FoundData found_text(const std::string& path, const DataRequest& request) {
   FoundSplits splits = find_splits(path);
   const TextSize size = measure_text(splits.train);
   if (size.bytes == 0) {
-    throw Error(ExitCode::bad_input,
-                fmt::format("{}: there is no text in it", printable(path, PATH_MAX)),
-                "give a text file, a folder of them, or a .gz or .zst of one");
+    throw Error(ExitCode::bad_input, fmt::format("{}: contains no text", printable(path, PATH_MAX)),
+                "pass a text file (may be .gz or .zst) or a folder of them");
   }
   found.notes.push_back(fmt::format("{}: {} of text in {}", path, human_bytes(size.bytes),
                                     counted(size.files, "file")));
@@ -129,24 +128,24 @@ FoundData found_pairs(const FoundPair& pair, const DataRequest& request) {
 
 FoundData found_images(const std::string& path, const DataRequest& request) {
   if (!request.tokenizer.empty()) {
-    throw Error(ExitCode::usage, fmt::format("{}: holds images, which have no tokenizer", path),
-                "leave --tokenizer out");
+    throw Error(ExitCode::usage, fmt::format("{}: contains images, which have no tokenizer", path),
+                "omit --tokenizer");
   }
   FoundData found;
   found.task = "image";
   found.recipe = request.recipe.empty() ? "small-images" : request.recipe;
   FoundSplits splits = find_splits(path);
   const ImageCount count = count_images(splits.train);
-  found.notes.push_back(fmt::format("{}: {} of {}", splits.train, counted(count.images, "image"),
+  found.notes.push_back(fmt::format("{}: {} in {}", splits.train, counted(count.images, "image"),
                                     counted(count.classes, "class", "classes")));
   for (const auto& [kind, files] : unsupported_images(splits.train)) {
-    found.notes.push_back(fmt::format("{} passed over: {} cannot be read (convert to .jpg or .png)",
+    found.notes.push_back(fmt::format("{} skipped: {} is not supported (convert to .jpg or .png)",
                                       counted(files, "file is", "files are"), kind));
   }
   if (splits.valid.empty()) {
     splits.valid = splits.train + "#-10%:/class";
     splits.train += "#:-10%/class";
-    found.notes.emplace_back("the last 10 % of every class are held out for validation");
+    found.notes.emplace_back("the last 10 % of each class are held out for validation");
   } else {
     note_splits(splits, found);
   }
@@ -158,13 +157,13 @@ FoundData found_images(const std::string& path, const DataRequest& request) {
 [[noreturn]] void refuse_data(const std::string& path, const FileLook& look) {
   const std::string advice = advice_for(look, path, "train");
   throw Error(ExitCode::bad_input,
-              fmt::format("{}: expected something to train on (text, two parallel files, a folder "
-                          "of class folders, a recipe), got {}",
+              fmt::format("{}: expected training data (text, two parallel files, a folder of class "
+                          "folders) or a recipe, got {}",
                           printable(path, PATH_MAX), look.what),
               advice.empty() ? "see 'rondo train --help'" : advice);
 }
 
-// What a name says without its endings: "novel" of "books/novel.txt.gz".
+// The base name without extensions: "novel" for "books/novel.txt.gz".
 std::string bare_name(const std::string& path) {
   fs::path name = fs::path(path).filename();
   if (name.empty()) name = fs::path(path).parent_path().filename();
@@ -189,8 +188,9 @@ FoundData found_file(const std::string& path, const DataRequest& request) {
 FoundData found_folder(const std::string& path, const DataRequest& request) {
   if (fs::exists(fs::path(path) / "model.safetensors") &&
       fs::exists(fs::path(path) / "config.json")) {
-    throw Error(ExitCode::bad_input, fmt::format("{}: is an exported model, not data", path),
-                fmt::format("to train it further: rondo train DATA --set train.start={}", path));
+    throw Error(
+        ExitCode::bad_input, fmt::format("{}: is an exported model, not data", path),
+        fmt::format("to continue training it: rondo train DATA --set train.start={}", path));
   }
   if (const std::optional<FoundPair> pair = find_pair_in(path)) return found_pairs(*pair, request);
   if (has_class_folders(path)) return found_images(path, request);

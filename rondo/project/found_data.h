@@ -1,5 +1,5 @@
-// From data on disk to an experiment: what a user has (a text, a parallel text, a folder of
-// images), which recipe fits it, and what is held out to evaluate on.
+// From data on disk to an experiment: detects the kind of data (text, parallel text, a folder of
+// images), chooses a recipe, and holds out validation data.
 #pragma once
 
 #include <optional>
@@ -10,7 +10,7 @@ namespace rondo {
 
 struct DataRequest {
   std::vector<std::string> paths;
-  std::string recipe;     // "" = the small one of the task
+  std::string recipe;     // "" = the small recipe of the task
   std::string tokenizer;  // "" = the recipe's; a number, bpe:N, unigram:N, bytes or a file
 };
 
@@ -19,14 +19,14 @@ struct FoundData {
   std::string recipe;
   std::string name;                // for the run folder
   std::vector<std::string> set;    // KEY=VALUE, as for --set
-  std::vector<std::string> notes;  // what was found and decided, for the user
+  std::vector<std::string> notes;  // findings and decisions, for the user
 };
 
-// Nothing if `paths` is one name that is not on the disk, or a TOML file: a recipe or a row of a
-// table then. Error{bad_input} if there are files, but not of a kind that can be learned from.
+// nullopt if `paths` is a single name that does not exist on disk, or a TOML file: then it is a
+// recipe or a table row. Throws Error{bad_input} if the files cannot be trained on.
 std::optional<FoundData> find_data(const DataRequest& request);
 
-// "bpe:4096" for "4096"; all else stays as it is.
+// "bpe:4096" for "4096"; anything else is unchanged.
 std::string tokenizer_spec(const std::string& given);
 
 }  // namespace rondo

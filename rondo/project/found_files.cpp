@@ -1,4 +1,4 @@
-// Looking at files and folders of data.
+// Inspection of data files and folders.
 #include "rondo/project/found_files.h"
 
 #include <fmt/format.h>
@@ -29,7 +29,7 @@ bool is_compressed_name(const fs::path& path) {
   return path.extension() == ".gz" || path.extension() == ".zst";
 }
 
-// "de" of "corpus.de.gz".
+// "de" for "corpus.de.gz".
 std::string language_of(const std::string& path) {
   fs::path name = fs::path(path).filename();
   if (is_compressed_name(name)) name = name.stem();
@@ -37,7 +37,7 @@ std::string language_of(const std::string& path) {
   return ending.size() > 1 ? ending.substr(1) : "";
 }
 
-// Entries of a folder by their names without endings: "valid" for "valid.txt.gz".
+// The entries of a folder by base name: "valid" for "valid.txt.gz".
 std::multimap<std::string, fs::path> entries_by_stem(const std::string& folder) {
   std::multimap<std::string, fs::path> entries;
   std::error_code error;
@@ -60,7 +60,7 @@ std::string entry_named(const std::multimap<std::string, fs::path>& entries,
 const std::vector<std::string> kValidNames = {"valid", "val", "validation", "dev"};
 const std::vector<std::string> kTestNames = {"test"};
 
-// Whether a folder holds an image directly below it. Looks at a few hundred names at most.
+// Whether a folder directly contains an image. Checks at most a few hundred names.
 bool holds_images(const fs::path& folder) {
   std::error_code error;
   int looked = 0;
@@ -81,13 +81,29 @@ bool class_folders_below(const fs::path& folder) {
 }
 
 bool is_array_file(const std::string& name) {
-  return name.find("-ubyte") != std::string::npos || name.rfind("data_batch_", 0) == 0;
+  return name.find("-ubyte") != std::string::npos || name.rfind("data_batch_", 0) == 0 ||
+         name.rfind("test_batch", 0) == 0;
+}
+
+// The splits of a folder of CIFAR or IDX files, which open_images() calls train and test.
+std::optional<FoundSplits> array_splits(const fs::path& folder) {
+  bool train = false;
+  bool test = false;
+  std::error_code error;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
+    const std::string name = entry.path().filename().string();
+    if (!is_array_file(name)) continue;
+    (name.rfind("t10k", 0) == 0 || name.rfind("test", 0) == 0 ? test : train) = true;
+  }
+  if (!train || !test) return std::nullopt;
+  return FoundSplits{(folder / "train").string(), "", (folder / "test").string()};
 }
 
 }  // namespace
 
 FoundSplits find_splits(const std::string& path) {
   if (!fs::is_directory(path)) return {path, "", ""};
+  if (const auto arrays = array_splits(path)) return *arrays;
   const auto entries = entries_by_stem(path);
   FoundSplits splits;
   splits.train = entry_named(entries, {"train"});
@@ -102,13 +118,13 @@ FoundPair pair_of_files(const std::string& source, const std::string& target) {
     const FileLook look = look_at_text(path);
     if (look.kind == FileKind::missing) {
       throw Error(ExitCode::io, fmt::format("{}: no such file", printable(path, PATH_MAX)),
-                  "two paths are taken as the two sides of a parallel text");
+                  "two paths are read as the two sides of a parallel text");
     }
     if (look.kind != FileKind::text && look.kind != FileKind::toml) {
       throw Error(ExitCode::bad_input,
                   fmt::format("{}: expected one side of a parallel text, got {}",
                               printable(path, PATH_MAX), look.what),
-                  "give two text files, line by line translations of each other");
+                  "pass two text files with line-by-line translations");
     }
   }
   FoundPair pair = {{source + "," + target, "", ""}, language_of(source), language_of(target)};
@@ -156,7 +172,7 @@ int64_t count_pairs(const std::string& spec, const std::string& source, const st
   }
   if (reader.line() > 0) return reader.line();
   throw Error(ExitCode::bad_input,
-              fmt::format("{}: there are no sentence pairs in it", printable(spec, PATH_MAX)));
+              fmt::format("{}: contains no sentence pairs", printable(spec, PATH_MAX)));
 }
 
 bool has_class_folders(const std::string& folder) {

@@ -1,4 +1,4 @@
-// Model cards.
+// Model cards and config.json.
 #include "rondo/project/model_card.h"
 
 #include <fmt/format.h>
@@ -18,7 +18,7 @@ std::string task_words(const std::string& task) {
   return task == "translation" ? "a translation model" : "an image network";
 }
 
-// The last part of a path: where the data lay is nobody's business.
+// The last part of a path, to keep local folders private.
 std::string data_name(const std::string& spec) {
   const size_t slash = spec.find_last_of('/', spec.find('#'));
   return slash == std::string::npos ? spec : spec.substr(slash + 1);
@@ -49,8 +49,7 @@ void add_scores(const ExportFacts& facts, std::string& text) {
   text +=
       fmt::format("\n## Scores\n\n| metric | value | step |\n|---|---|---|\n| {} | {:.4f} | {} |\n",
                   best.metric, best.value, with_commas(best.step));
-  text +=
-      "\nMeasured on the validation data while training. `rondo eval` scores it on other data.\n";
+  text += "\nMeasured on the validation data during training. Use `rondo eval` for other data.\n";
 }
 
 }  // namespace
@@ -129,7 +128,8 @@ std::string model_card(const ExportFacts& facts) {
     row("steps", facts.step > 0 ? fmt::format("{} of {}", with_commas(facts.step),
                                               with_commas(config.train.steps))
                                 : with_commas(config.train.steps));
-    row("optimizer", fmt::format("{}, rate {}", config.optimizer.kind, config.schedule.rate));
+    row("optimizer",
+        fmt::format("{}, learning rate {}", config.optimizer.kind, config.schedule.rate));
   }
   row("tokenizer", tokenizer_words(facts));
   if (!facts.trained.classes.empty()) {
@@ -144,9 +144,9 @@ std::string model_card(const ExportFacts& facts) {
   add_scores(facts, text);
   text +=
       "\n## Files\n\n"
-      "`model.safetensors` has the weights, with the configuration in its metadata; `config.json` "
-      "the same\nconfiguration for other programs. Every verb of Rondo that takes a run takes this "
-      "folder.\n";
+      "`model.safetensors` contains the weights, with the configuration in its metadata; "
+      "`config.json` the same\nconfiguration for other programs. Every Rondo command that takes a "
+      "run also takes this folder.\n";
   return text;
 }
 

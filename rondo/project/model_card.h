@@ -1,4 +1,4 @@
-// What an exported model says about itself: a model card for people and config.json for programs.
+// Documentation of an exported model: a model card for people, config.json for programs.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -14,15 +14,15 @@ struct ExportFacts {
   std::string name;       // of the folder
   std::string precision;  // of the weights: "fp32" or "bf16"
   int64_t parameters = 0;
-  int64_t step = 0;  // of the weights; 0 if it is not known
+  int64_t step = 0;  // of the weights; 0 if unknown
   TrainedFiles trained;
-  std::optional<RunSummary> run;  // where it comes from a run
+  std::optional<RunSummary> run;  // if it comes from a run
 };
 
 // README.md.
 std::string model_card(const ExportFacts& facts);
 
-// config.json: task, kind, every key of the model and of its training, tokenizers, scores, commit.
+// config.json: task, kind, all model and training keys, tokenizers, scores, commit.
 nlohmann::json export_config(const ExportFacts& facts);
 
 // An experiment as JSON, by sections.

@@ -1,4 +1,4 @@
-// Writing recipes with comments, from the descriptions of their keys.
+// Writing recipes commented with the descriptions of their keys.
 #include "rondo/project/new_recipe.h"
 
 #include <fmt/format.h>
@@ -23,7 +23,7 @@ std::map<std::string, FieldHelp> help_by_key(const RunConfig& config) {
   return help;
 }
 
-// A comment of at most 100 columns a line.
+// A comment wrapped at 100 columns.
 std::string wrapped_comment(const std::string& text) {
   std::istringstream words(text);
   std::string out;
@@ -48,9 +48,9 @@ std::string commented_recipe(const std::string& name, const std::string& from, b
   const RunConfig config = resolve_experiment(layers).config;
   const std::map<std::string, FieldHelp> help = help_by_key(config);
   std::string text = fmt::format(
-      "# {0}, from recipe {1}{2}. Keys that are commented out have their default.\n"
+      "# {0}, from recipe {1}{2}. Commented-out keys show their default.\n"
       "#   rondo train {0}.toml --set data.train=PATH              trains it\n"
-      "#   rondo train {0}.toml --set data.train=PATH --dry-run    says how long that takes\n\n",
+      "#   rondo train {0}.toml --set data.train=PATH --dry-run    estimates the time\n\n",
       name, from, mini ? " at its small size" : "");
   std::istringstream dump(dump_run_config(config));
   std::string section;

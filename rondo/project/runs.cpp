@@ -23,7 +23,7 @@ namespace fs = std::filesystem;
 constexpr int64_t kMaxRunRecordBytes = int64_t{1} << 20;
 constexpr int kMaxRunDepth = 6;
 
-// The number that users compare runs of a task by, and whether more is better.
+// The metric that runs of a task are compared by, and whether larger is better.
 struct TaskMetric {
   const char* name;
   bool larger;
@@ -114,7 +114,8 @@ void collect_runs(const fs::path& folder, int depth, std::vector<RunSummary>& ru
 
 }  // namespace
 
-// By the kernel's list of locks: asking for the lock could get in the way of a trainer that starts.
+// Reads the kernel's list of locks: taking the lock could interfere with a trainer that is
+// starting.
 bool is_running(const std::string& path) {
   std::vector<std::string> inodes;
   for (const std::string& file : {path, path + "/lock"}) {
@@ -161,7 +162,7 @@ RunSummary summarize_run(const std::string& path) {
 std::vector<RunSummary> list_runs(const std::string& folder) {
   if (!fs::is_directory(folder)) {
     throw Error(ExitCode::io, fmt::format("{}: no such folder", folder),
-                "runs are made by 'rondo train'; 'rondo runs DIR' looks elsewhere");
+                "runs are created by 'rondo train'; 'rondo runs DIR' lists another folder");
   }
   std::vector<RunSummary> runs;
   collect_runs(folder, 0, runs);

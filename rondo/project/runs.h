@@ -1,4 +1,4 @@
-// Run folders as users look at them: what is in them, torch-free.
+// Summaries of run folders, torch-free.
 #pragma once
 
 #include <cstdint>
@@ -22,15 +22,15 @@ struct RunScore {
 struct RunSummary {
   std::string path;
   RunConfig config;
-  std::string recipe;      // what it was started from; "" if it was not recorded
-  int64_t parameters = 0;  // 0 if they were not recorded
+  std::string recipe;      // that it was started from; "" if not recorded
+  int64_t parameters = 0;  // 0 if not recorded
   int64_t step = 0;        // the last one logged or saved
   double seconds = 0;      // of training
   double loss = 0;         // the last one logged
   std::optional<RunScore> last;
   std::optional<RunScore> best;
   std::vector<int64_t> checkpoints;  // newest first
-  bool has_best = false;             // a best model
+  bool has_best = false;             // a best model exists
   bool running = false;
   int64_t bytes = 0;  // on disk
   std::string commit;
@@ -38,20 +38,20 @@ struct RunSummary {
   std::string started;
 };
 
-// Error{bad_input} if `path` is no run folder, or its configuration cannot be read.
+// Throws Error{bad_input} if `path` is not a run folder or its configuration is invalid.
 RunSummary summarize_run(const std::string& path);
 
-// The run folders in `folder` and below, sorted by path; those that cannot be read are named in a
-// warning. Error{io} if the folder is not there.
+// The run folders in `folder`, recursively, sorted by path; logs a warning for those that cannot be
+// read. Throws Error{io} if the folder does not exist.
 std::vector<RunSummary> list_runs(const std::string& folder);
 
-// Whether a trainer is at work in the folder.
+// Whether a training process is using the folder.
 bool is_running(const std::string& path);
 
-// The command that puts a model to use.
+// The command that uses a model.
 std::string use_command(const std::string& path, const std::string& task);
 
-// For lists, and all of it.
+// A list of runs, and one run in full.
 std::string runs_table(const std::vector<RunSummary>& runs);
 std::string run_text(const RunSummary& run);
 nlohmann::json run_json(const RunSummary& run);

@@ -16,7 +16,7 @@ std::string steps_text(const RunSummary& run) {
   return fmt::format("{} of {}", with_commas(run.step), with_commas(run.config.train.steps));
 }
 
-// "accuracy 91.20" of a validation metric.
+// "accuracy 91.20" for a validation metric.
 std::string run_score_text(const std::optional<RunScore>& score) {
   if (!score) return "";
   std::string name = score->metric.substr(score->metric.find('_') + 1);
@@ -108,7 +108,7 @@ std::string run_text(const RunSummary& run) {
   }
   std::vector<std::string> steps;
   for (const int64_t step : run.checkpoints) steps.push_back(with_commas(step));
-  row("checkpoints", steps.empty() ? "none" : "of step " + join(steps, "; "));
+  row("checkpoints", steps.empty() ? "none" : "step " + join(steps, "; "));
   row("best model", run.has_best ? best_model_path(run.path) : "none yet");
   row("size", human_bytes(run.bytes));
   row("started", run.started);

@@ -1,4 +1,4 @@
-// The recurrent cell and the layer around it.
+// The recurrent cell and its attention layer.
 #include "rondo/recurrence/block_recurrent.h"
 
 #include <algorithm>
@@ -16,9 +16,9 @@ nn::Initializer gate_bias_law(const std::string& init) {
   return nn::constant(init == "one" ? 1.0 : 0.0);
 }
 
-// The keys (or values) that each of `blocks` blocks reads at its end, its own and those of the
-// block before: [B, H, 2W, d] each, out of `all` [B, H, ·, d] from `first` on. Cut once and joined
-// in pairs where there are gradients: that of each single part would be filled up with zeros.
+// The keys (or values) that each of `blocks` blocks reads at its end, those of the previous block
+// and its own: [B, H, 2W, d] each, from `all` [B, H, ·, d] starting at `first`. With gradients,
+// split once and concatenated in pairs: the gradient of every narrow() would be padded with zeros.
 std::vector<Tensor> pairs_of_blocks(const Tensor& all, int64_t first, int64_t window,
                                     int64_t blocks) {
   std::vector<Tensor> pairs;
@@ -40,7 +40,7 @@ std::vector<Tensor> pairs_of_blocks(const Tensor& all, int64_t first, int64_t wi
 }
 
 bool is_recurrent(const TimeConfig& time, int64_t level) {
-  const auto& layers = time.recurrent_layers;  // counted from 1
+  const auto& layers = time.recurrent_layers;  // 1-based
   return std::find(layers.begin(), layers.end(), level + 1) != layers.end();
 }
 
@@ -53,7 +53,7 @@ std::shared_ptr<TokenMixing> make_block_recurrent(const LanguageModelConfig& con
                                                    config.hidden);
 }
 
-// Every level reads the states of the last recurrent one.
+// Every level reads the states of the last recurrent level.
 std::shared_ptr<TokenMixing> make_feedback(const LanguageModelConfig& config, int64_t level) {
   const WindowOptions options = window_options(config, true);
   if (!is_recurrent(config.time, level)) return std::make_shared<WindowAttention>(options);
@@ -76,7 +76,7 @@ RecurrentCell::RecurrentCell(const TimeConfig& time, const nn::AttentionShape& s
   const int64_t width = shape.width;
   const auto kind = time.gate == "fixed" ? nn::GateKind::fixed : nn::GateKind::lstm;
   const nn::Initializer gate_bias = gate_bias_law(time.gate_init);
-  // The authors' program squashes z only in `single`; the paper's text, in every lstm gate.
+  // The authors' code applies tanh to z only in `single`; the paper's text, in every lstm gate.
   tanh_ = time.gate_tanh == "paper" ? time.gate == "lstm" : configuration_ == "single";
 
   norm_ =
@@ -123,7 +123,7 @@ RecurrentCell::Read RecurrentCell::read(const Tensor& c, const Scope& scope) con
   return r;
 }
 
-// W2 relu(W1 input), gated onto c.
+// W2 relu(W1 input), gated into c.
 Tensor RecurrentCell::feed(const Tensor& input, const Tensor& c, const Scope& scope) const {
   const Tensor h = nn::activate(up_->forward(input, scope / "up"), nn::Activation::relu);
   const Tensor z = squash(down_->forward(h, scope / "down"));
@@ -198,10 +198,10 @@ Tensor BlockRecurrentAttention::forward(const MixingInput& in, ForwardContext& c
 
   const int64_t window = options().window;
   const int64_t new_tokens = t.q.size(2);
-  const int64_t phase = context.tokens_seen % window;  // tokens of the current block already behind
-  // Where it starts among all keys: usually W, further on when all rows began anew mid-block.
+  const int64_t phase = context.tokens_seen % window;  // tokens of the current block already done
+  // Start of the block in all_keys: usually W, more if all rows were reset mid-block.
   const int64_t block = t.all_keys.size(2) - new_tokens - phase;
-  const int64_t whole = (phase + new_tokens) / window;  // blocks that end here
+  const int64_t whole = (phase + new_tokens) / window;  // blocks that end in this call
   const Shape counts = tokens_by_block(phase, window, new_tokens);
   const auto queries = t.state_q.transpose(1, 2).split_with_sizes(counts, 1);  // [B, ·, H, d]
   const auto keys = pairs_of_blocks(t.all_keys, block - window, window, whole);

@@ -1,9 +1,9 @@
 // Block-Recurrent Transformer (Hutchins et al. 2022): a window-attention layer whose tokens also
-// read S state vectors, and a cell that rewrites the states once per block of W tokens.
+// attend to S state vectors, and a cell that updates the states once per block of W tokens.
 //
 // Vertical (tokens): window attention ∥ attention to the states, ordinary residual and
 // feed-forward. Horizontal (states): self-attention ∥ attention to the 2W keys of the previous and
-// own block, then gates instead of residuals. Tokens of a block read the state from before the
+// current block, then gates instead of residuals. Tokens of a block read the state from before the
 // block.
 #pragma once
 
@@ -13,23 +13,23 @@
 
 namespace rondo {
 
-// How many of `new_tokens` tokens, `tokens_seen` of which came before, each block of `window`
-// holds.
+// How many of `new_tokens` tokens that follow `tokens_seen` earlier ones fall in each block of
+// `window`.
 Shape tokens_by_block(int64_t tokens_seen, int64_t window, int64_t new_tokens);
 
-// The states' own transformer layer.
+// The transformer layer of the states.
 class RecurrentCell : public nn::Module {
  public:
   RecurrentCell(const TimeConfig& time, const nn::AttentionShape& shape, int64_t hidden);
 
-  // What tokens read of a state c [B, S, D], and what the cell itself needs next. [B, H, S, d]
+  // Projections of a state c [B, S, D]: keys and values that tokens and the cell read, and the
+  // cell's queries. [B, H, S, d]
   struct Read {
     Tensor keys, values;
     Tensor queries, token_queries;
   };
   Read read(const Tensor& c, const Scope& scope) const;
-  // The state after a block whose (and whose predecessor's) keys and values are given, [B, H, 2W,
-  // d].
+  // The state after a block, given the keys and values of it and its predecessor, [B, H, 2W, d].
   Tensor update(const Tensor& c, const Read& read, const Tensor& keys, const Tensor& values,
                 const Scope& scope) const;
   CompiledCell compile(nn::WeightPacker& packer) const;
@@ -55,7 +55,7 @@ class RecurrentCell : public nn::Module {
 
 class BlockRecurrentAttention : public WindowAttention {
  public:
-  // `readers`: its own level or, with feedback, all.
+  // `readers`: its own level or, with feedback, all levels.
   BlockRecurrentAttention(const WindowOptions& options, const TimeConfig& time, int64_t hidden,
                           StateReaders readers = StateReaders::level);
   Tensor forward(const MixingInput& in, ForwardContext& context, const Scope& scope) override;
@@ -68,7 +68,7 @@ class BlockRecurrentAttention : public WindowAttention {
   std::shared_ptr<const CompiledMixing> compile(nn::WeightPacker& packer) const override;
 
  private:
-  // The state of `rows` rows at `level`, the learned initial one where a row begins. [B, S, D]
+  // The state of `rows` rows at `level`; the learned initial state if none is carried. [B, S, D]
   Tensor state(int64_t rows, int64_t level, const ForwardContext& context) const;
   RecurrentCell::Read read(const Tensor& c, const ForwardContext& context,
                            const Scope& scope) const;

@@ -1,4 +1,4 @@
-// The recurrent cell over the states of many rows.
+// The recurrent cell for the states of many rows.
 #include "rondo/recurrence/compiled_block_recurrent.h"
 
 #include <algorithm>
@@ -9,12 +9,12 @@
 namespace rondo {
 namespace {
 
-// As many as keep a piece's activations in the second cache while weights go by.
+// Keeps the activations of a piece in the L2 cache while the weights are streamed.
 constexpr int64_t kStatesTogether = 96;
 
 }  // namespace
 
-// ---- what a row keeps ----
+// ---- the cache of a row ----
 
 void RecurrentCache::make_states(int64_t count, int64_t width) {
   state = at::empty({count, width});
@@ -74,7 +74,7 @@ std::unique_ptr<RowCache> CompiledBlockRecurrent::open(const State& state, int64
 void CompiledBlockRecurrent::save(const RowCache& row, int64_t level, int64_t tokens_seen,
                                   State& state) const {
   const auto& cache = static_cast<const RecurrentCache&>(row);
-  // The cell reads two windows of keys at the end of the block: all of them are kept.
+  // All keys are kept: the cell reads two windows of them at the end of the block.
   const int64_t window = weights().window;
   save_keys(cache, level, tokens_seen, window + tokens_seen % window, state);
   state.set(level_key(level, "state"), cache.state.unsqueeze(0).clone());
@@ -85,7 +85,7 @@ void CompiledBlockRecurrent::save(const RowCache& row, int64_t level, int64_t to
 void CompiledBlockRecurrent::end_blocks(const std::vector<RowCache*>& rows, BlockScratch& scratch,
                                         const kernels::Member& member) const {
   in_pieces(rows, scratch, member, [&](const Piece& piece) { update(piece); });
-  member.barrier();  // for keys and values of states and tokens, which others still attend to
+  member.barrier();  // others may still attend to keys and values of states and tokens
   in_pieces(rows, scratch, member, [&](const Piece& piece) { read(piece); });
   CompiledWindow::end_blocks(rows, scratch, member);
 }

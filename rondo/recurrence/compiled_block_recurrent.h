@@ -1,8 +1,8 @@
-// BlockRecurrentAttention as decoding runs it (compiled_mixing.h): a window, and states that the
-// recurrent cell rewrites when a block of W tokens is complete. The states of all rows whose blocks
-// end with the same token go through the cell together, a few at a time, so that its weights are
-// read once for many; members of the team share out states. A state has the same bits whatever the
-// number of rows and members.
+// BlockRecurrentAttention for decoding (compiled_mixing.h): a window, and states that the recurrent
+// cell updates when a block of W tokens is complete. The states of all rows whose blocks end in the
+// same step go through the cell in batches, so that its weights are read once for many; the states
+// are divided among the members of the team. Results are bit-identical for any number of rows and
+// members.
 #pragma once
 
 #include "rondo/nn/gate.h"
@@ -14,12 +14,12 @@ namespace rondo {
 struct CompiledCell {
   nn::CompiledNorm norm;
   const float* identity = nullptr;  // state IDs [S, D], added after the norm; null: none
-  nn::CompiledProjections maps;     // of states
+  nn::CompiledProjections maps;     // of the states
   nn::CompiledLinear token_query;
   const float* scale = nullptr;        // of attention to states [H]
   const float* token_scale = nullptr;  // of attention to tokens [H]
   bool normalize = true;               // queries and keys have unit length
-  bool tanh = false;                   // of what gates join to a state
+  bool tanh = false;                   // applied to updates before they are gated
   // Configurations: skip has the first gate, single the feed-forward with its gate, dual both.
   nn::CompiledGate attention_gate;
   nn::CompiledNorm feed_forward_norm;  // dual only
@@ -27,7 +27,7 @@ struct CompiledCell {
   nn::CompiledGate feed_forward_gate;
 };
 
-// The window, the states, and what tokens read of them.
+// The window, the states, and their keys and values.
 class RecurrentCache : public WindowCache {
  public:
   using WindowCache::WindowCache;
@@ -48,7 +48,7 @@ class RecurrentCache : public WindowCache {
 
 class CompiledBlockRecurrent : public CompiledWindow {
  public:
-  // `initial`: of a new document [S, D].
+  // `initial`: the states of a new document [S, D].
   CompiledBlockRecurrent(const WindowWeights& weights, CompiledCell cell, Tensor initial);
   std::unique_ptr<RowCache> open(const State& state, int64_t level,
                                  int64_t tokens_seen) const override;
@@ -57,7 +57,7 @@ class CompiledBlockRecurrent : public CompiledWindow {
                   const kernels::Member& member) const override;
 
  private:
-  // Some of the states of `rows`, counted through all of them: [first, first + count).
+  // States [first, first + count) of all `rows`, numbered consecutively.
   struct Piece {
     const std::vector<RowCache*>& rows;
     int64_t first = 0;
@@ -65,26 +65,26 @@ class CompiledBlockRecurrent : public CompiledWindow {
     BlockScratch& scratch;
   };
   void make_room(int64_t count, BlockScratch& scratch) const;
-  // The member's states, a few at a time.
+  // Calls work(piece) on batches of the member's states.
   template <class Work>
   void in_pieces(const std::vector<RowCache*>& rows, BlockScratch& scratch,
                  const kernels::Member& member, const Work& work) const;
-  // work(cache, state, at, number) for every row that has states in the piece: `number` states of
-  // the cache from `state` on are those from `at` on of the piece.
+  // work(cache, state, at, number) for every row with states in the piece: states [state, state +
+  // number) of the cache are states [at, at + number) of the piece.
   template <class Work>
   void by_row(const Piece& piece, const Work& work) const;
 
-  // The states, and what maps see of them. [count, D]
+  // The states, and the input of the maps. [count, D]
   nn::Rows gather(const Piece& piece) const;
   nn::Rows normalized(const Piece& piece, const nn::Rows& states) const;
-  // One map of u to rows of heads, as scores read them.
+  // Maps u to rows of heads; `normalize`: to unit length.
   nn::Rows project(const nn::CompiledLinear& map, const nn::Rows& u, bool normalize,
                    const Piece& piece) const;
-  // What states, as u, find in states and in the tokens of two blocks. [count, 2 · H · d]
+  // Attention of the states, given as u, to states and to the tokens of two blocks. [count, 2·H·d]
   nn::Rows attended(const nn::Rows& u, const Piece& piece) const;
   // The states after the block, in place.
   void update(const Piece& piece) const;
-  // What tokens of the next block read of them.
+  // Keys and values of the states, for the tokens of the next block.
   void read(const Piece& piece) const;
 
   CompiledCell cell_;

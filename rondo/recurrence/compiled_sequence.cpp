@@ -1,4 +1,4 @@
-// Whole sequences through all levels.
+// Running whole sequences through all levels.
 #include "rondo/recurrence/compiled_sequence.h"
 
 #include <algorithm>
@@ -12,7 +12,7 @@ void meet(const kernels::Member& member) {
   if (member.count > 1) member.barrier();
 }
 
-// work(first, count) for [begin, end) in almost equal pieces of a few tokens each.
+// work(first, count) for `range` in almost equal pieces of a few tokens each.
 template <class Work>
 void in_pieces(std::pair<int64_t, int64_t> range, const Work& work) {
   const int64_t all = range.second - range.first;
@@ -30,7 +30,7 @@ void join_rows(const nn::Rows& x, const nn::Rows& y, int64_t width, CompiledJoin
   }
 }
 
-// Rows number order[i] of their sequence in the place of row i, for rows [first, first + count).
+// Rows [first, first + count), where row i of a sequence is taken from its row order[i].
 nn::Rows gather(const nn::Rows& all, const std::vector<int64_t>& order, int64_t first,
                 int64_t count, int64_t width, nn::RowBuffer& to) {
   const auto tokens = static_cast<int64_t>(order.size());
@@ -112,7 +112,7 @@ nn::Rows CompiledSequenceStack::forward(const SequenceShape& shape, const TokenO
     const SlicePlan slice = level.sequence->slice(level.loop, level.groups);
     const TokenOrder* order = slice.permute ? orders++ : nullptr;
     if (level.static_signal > 0) add_static_signal(level, pass);
-    if (order != nullptr) meet(member);  // for tokens of others
+    if (order != nullptr) meet(member);  // project() reads tokens of other members
     in_pieces(member.share(rows),
               [&](int64_t first, int64_t count) { project(level, order, first, count, pass); });
     meet(member);

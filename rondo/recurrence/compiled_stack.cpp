@@ -1,4 +1,4 @@
-// A token of each row through all levels.
+// Running one token of each row through all levels.
 #include "rondo/recurrence/compiled_stack.h"
 
 #include <algorithm>
@@ -27,11 +27,11 @@ int64_t RowPast::bytes() const {
 void check_step(const StepRows& rows, const std::vector<int64_t>& tokens, int64_t levels,
                 int64_t vocabulary) {
   require(!rows.empty() && rows.size() == tokens.size(),
-          "step: expected a token for each of some rows, got {} tokens for {} rows", tokens.size(),
-          rows.size());
+          "step: expected one token for each of 1 or more rows, got {} tokens for {} rows",
+          tokens.size(), rows.size());
   for (size_t r = 0; r < rows.size(); ++r) {
     require(rows[r] != nullptr && static_cast<int64_t>(rows[r]->levels.size()) == levels,
-            "step: row {}: expected a row that this model has opened", r);
+            "step: row {}: expected a row opened by this model", r);
     require(tokens[r] >= 0 && tokens[r] < vocabulary,
             "step: row {}: expected a token from 0 to {}, got {}", r, vocabulary - 1, tokens[r]);
   }
@@ -117,7 +117,7 @@ nn::Rows CompiledStack::forward(const StepRows& rows, StepWorkspace& w,
   return step.x;
 }
 
-// After the last level: with feedback all of them read the states of one.
+// Runs after the last level: with feedback, all levels read the states of one.
 void CompiledStack::end_blocks(Step& step) const {
   std::vector<RowCache*>& ended = step.own.blocks.rows;
   for (size_t i = 0; i < levels_.size(); ++i) {
@@ -131,7 +131,7 @@ void CompiledStack::end_blocks(Step& step) const {
   }
 }
 
-// Where the stream is shared, members add their parts of it and meet; their own they do alone.
+// A shared stream is divided among the members, which then synchronize; a member's own is not.
 void CompiledStack::add_static_signal(const CompiledLevel& level, Step& step) const {
   const bool shared = step.x.data == step.shared.stream_.rows(1).data;
   const auto [first, last] = shared ? step.member.share(width_) : std::pair(int64_t{0}, width_);
@@ -163,7 +163,7 @@ void CompiledStack::project(const CompiledLevel& level, const nn::Rows& u, Step&
   const nn::Rows results[3] = {step.shared.q_.rows(n), step.shared.k_.rows(n),
                                step.shared.v_.rows(n)};
   for (size_t i = 0; i < 3; ++i) {
-    if (!linears[i]->there()) continue;  // a mixing need not have all of them
+    if (!linears[i]->there()) continue;  // some mixings do not have all three
     const nn::CompiledLowRank* signal = nullptr;
     if (level.signals != nullptr) {
       const nn::CompiledLowRank* all[3] = {&level.signals->query, &level.signals->key,
@@ -201,13 +201,13 @@ void CompiledStack::attend(const CompiledMixing& mixing, size_t number, Step& st
   const nn::Rows state_q = step.shared.state_q_.rows(n);
   const nn::Rows heads = step.shared.heads_.rows(n);
   const bool reads_states = mixing.state_query().there();
-  // Where a member's columns are whole heads, it needs nothing that another computes.
+  // A member whose columns are whole heads needs no results of others.
   const std::pair<int64_t, int64_t> all_heads = {0, maps.heads};
   const bool own_heads =
       maps.heads % step.member.count == 0 &&
       maps.heads / step.member.count * d % maps.value.column_step(step.member.count) == 0;
   if (!own_heads) step.member.barrier();
-  // Head by head: rows of a sentence, which follow each other, share keys (measured).
+  // Head by head: consecutive rows of a sentence share keys (faster; measured).
   const auto [first_head, last_head] = own_heads ? step.member.share(maps.heads) : all_heads;
   const int64_t heads_each = last_head - first_head;
   const auto [first, last] =
@@ -255,7 +255,7 @@ void CompiledStack::attend_memory(const CompiledLevel& level, Step& step) const 
   const int64_t heads = level.cross->heads;
   const nn::Rows q = step.shared.q_.rows(step.count());
   const nn::Rows out = step.shared.heads_.rows(step.count());
-  // Rows of a sentence follow each other, and read the same keys.
+  // Head by head: consecutive rows of a sentence read the same keys.
   const auto [first, last] = step.member.share(heads * step.count());
   for (int64_t piece = first; piece < last; ++piece) {
     const int64_t h = piece / step.count();

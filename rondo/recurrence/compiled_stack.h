@@ -1,8 +1,8 @@
-// A stack as decoding runs it: what Stack::forward computes, for one new token of each of a few
-// documents, from packed weights that are read once for all of them. Made by Stack::compile, which
-// asks every part to compile itself. (Whole sequences: compiled_sequence.h.)
+// A stack for decoding: computes what Stack::forward does, for one new token of each of a few
+// documents, from packed weights that are read once for all of them. Created by Stack::compile,
+// which asks every part to compile itself. (Whole sequences: compiled_sequence.h.)
 //
-// Immutable, and shared by any number of threads, each with a StepWorkspace of its own.
+// Immutable and shared by any number of threads, each with its own StepWorkspace.
 #pragma once
 
 #include "rondo/recurrence/compiled_mixing.h"
@@ -12,12 +12,12 @@
 
 namespace rondo {
 
-// Where one document stands.
+// The decoding state of one document.
 struct RowPast {
   int64_t tokens_seen = 0;
   std::vector<std::unique_ptr<RowCache>> levels;
   std::vector<std::shared_ptr<const CrossMemory>> memories;  // by set of weights; decoders only
-  State plain;  // in place of both: what the network's own modules keep (kernels: reference)
+  State plain;  // with reference kernels, instead of both: the state of the network's modules
 
   RowPast clone() const;
   int64_t bytes() const;
@@ -29,13 +29,13 @@ struct CompiledLevel {
   const CompiledMixing* mixing = nullptr;    // token by token,
   const SequenceMixing* sequence = nullptr;  // or over whole sequences
   const nn::CompiledProjections* maps =
-      nullptr;  // the mixing's, or the level's own with its signals
+      nullptr;  // the mixing's, or the level's own with folded signals
   int64_t loop = 0;
   int64_t groups = 1;
   nn::CompiledNorm mixing_norm;
   CompiledJoin mixing_join;
   const nn::CompiledProjections* cross = nullptr;  // null: the level has none
-  size_t memory = 0;                               // which of a row's memories it reads
+  size_t memory = 0;                               // index into a row's memories
   nn::CompiledNorm cross_norm;
   CompiledJoin cross_join;
   const nn::CompiledFeedForward* feed_forward = nullptr;  // null: the level has none
@@ -46,16 +46,16 @@ struct CompiledLevel {
   int64_t static_signal = 0;  // 1-based; 0: none
 };
 
-// Room for the activations of a step, made once and used again.
+// Activation buffers of a step, reused between steps.
 class StepWorkspace {
  public:
-  // What one member has of its own.
+  // Buffers of one member.
   struct Own {
     nn::RowBuffer x, u, low, signals[3], inputs[3];
     std::vector<float> scratch;
     BlockScratch blocks;
   };
-  // Rows of the stream's width for a member's own use after the last level.
+  // Rows as wide as the stream, free for the member's use after the last level.
   nn::Rows spare(const kernels::Member& member, int64_t rows) {
     return own_[static_cast<size_t>(member.index)].u.rows(rows);
   }
@@ -69,7 +69,7 @@ class StepWorkspace {
   int members_ = 0;
 };
 
-// What all compiled stacks are made of.
+// The parts that all compiled stacks have in common.
 class CompiledLevels {
  public:
   int64_t width() const { return width_; }
@@ -90,10 +90,10 @@ class CompiledLevels {
   std::vector<CompiledLevel> levels_;
 };
 
-// The documents whose next token is read, together.
+// The documents that take their next token in the same step.
 using StepRows = std::vector<RowPast*>;
-// Error{bad_input} unless there is a row of a model of `levels` levels for each token, and every
-// token is below `vocabulary`.
+// Throws Error{bad_input} unless there is one row of a model with `levels` levels per token, and
+// every token is below `vocabulary`.
 void check_step(const StepRows& rows, const std::vector<int64_t>& tokens, int64_t levels,
                 int64_t vocabulary);
 
@@ -102,14 +102,14 @@ class CompiledStack : public CompiledLevels {
   RowPast open(const State& state, int64_t tokens_seen) const;
   void save(const RowPast& past, State& state) const;
 
-  // Makes room and opens the caches for one more token; returns the rows [n, D] that the caller
-  // fills with embeddings.
+  // Allocates buffers and prepares the caches for one more token; returns the rows [n, D] to be
+  // filled with embeddings.
   nn::Rows begin(const StepRows& rows, int members, StepWorkspace& workspace) const;
-  // All levels, and what is due at the end of blocks; every member calls this. Returns the stream
+  // Runs all levels and the work at the end of blocks; every member calls this. Returns the stream
   // after the last level, which all members may read.
   nn::Rows forward(const StepRows& rows, StepWorkspace& workspace,
                    const kernels::Member& member) const;
-  // Moves the documents on by the token just read.
+  // Advances the documents by the token just processed.
   void end(const StepRows& rows) const;
 
  private:
@@ -125,11 +125,11 @@ class CompiledStack : public CompiledLevels {
   void feed(const CompiledLevel& level, Step& step) const;
   void forward_projection(const CompiledLoopProjection& projection, Step& step) const;
   void end_blocks(Step& step) const;
-  // stream = join(x, w · input), normalized where that is its place; x is that afterwards.
+  // x = join(x, w · input), then the norm if `norm_after` is given.
   void join(const nn::CompiledLinear& w, const nn::Rows& input, CompiledJoin how,
             const nn::CompiledNorm* norm_after, Step& step) const;
 
-  int64_t feedback_level_ = -1;  // whose states all levels read; -1: each its own
+  int64_t feedback_level_ = -1;  // whose states all levels read; -1: each level reads its own
   std::vector<std::shared_ptr<const CompiledMixing>> mixings_;
 };
 

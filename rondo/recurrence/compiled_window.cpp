@@ -13,7 +13,7 @@ float* head_data(const Tensor& buffer, int64_t head) {
   return buffer.data_ptr<float>() + head * buffer.stride(1);
 }
 
-// ---- a window that grows ----
+// ---- the growing cache ----
 
 class GrowingCache : public RowCache {
  public:
@@ -87,7 +87,7 @@ void CompiledWindow::fill(WindowCache& cache, const State& state, int64_t level,
   const Tensor keys = state.get(level_key(level, "keys"));  // [1, W or W + phase, H, d]
   if (!keys.defined()) return;
   const int64_t end = weights_.window + tokens_seen % weights_.window;
-  // More are kept than have a place when all rows of a batch began anew mid-block.
+  // The state holds more than fit if all rows of a batch were reset mid-block.
   const int64_t count = std::min(keys.size(1), end);
   const auto copy_last = [&](Tensor& buffer, const Tensor& kept) {
     buffer.narrow(2, end - count, count)
@@ -134,7 +134,7 @@ void CompiledWindow::attend_window(const HeadStep& step, const WindowCache& cach
   const int64_t d = maps_.head_width;
   const int64_t phase = step.tokens_seen % weights_.window;
   const int64_t seen = weights_.window + (weights_.attend_self ? 1 : 0);
-  // Keys from before the document stand for nothing where they are masked.
+  // Number of masked keys from before the start of the document.
   const int64_t hidden =
       weights_.mask_empty_cache ? std::max<int64_t>(0, weights_.window - step.tokens_seen) : 0;
   const auto ask = [&](auto query) {
@@ -207,7 +207,7 @@ std::unique_ptr<RowCache> CompiledGrowingAttention::open(const State& state, int
   const auto filled = [&](const char* name) {
     Tensor buffer = at::empty({1, maps_.heads, tokens_seen + kSpare, maps_.head_width});
     const Tensor kept = state.get(level_key(level, name));  // [1, ≥ tokens, H, d]
-    if (kept.defined()) {  // what is more belongs to documents before this one in the same row
+    if (kept.defined()) {  // extra keys belong to earlier documents of the same row
       buffer.narrow(2, 0, tokens_seen)
           .copy_(kept.narrow(1, kept.size(1) - tokens_seen, tokens_seen).transpose(1, 2));
     }

@@ -1,5 +1,5 @@
-// WindowAttention as decoding runs it (compiled_mixing.h), in two layouts of the past: a window of
-// fixed size, and, without a window, keys and values that grow with the document.
+// WindowAttention for decoding (compiled_mixing.h), with two cache layouts: a window of fixed size
+// and, without a window, keys and values that grow with the document.
 #pragma once
 
 #include "rondo/kernels/decode_attention.h"
@@ -9,37 +9,37 @@ namespace rondo {
 
 constexpr float kUnitEpsilon = 1e-6F;  // as WindowAttention::unit_length
 
-// What both layouts share.
+// Shared by both layouts.
 struct WindowWeights {
   nn::CompiledProjections maps;
-  nn::CompiledLinear state_query;      // not there: reads no states
+  nn::CompiledLinear state_query;      // there() is false: reads no states
   const float* scale = nullptr;        // [H]
   const float* state_scale = nullptr;  // [H] or null
-  // Relative bias: of the window's keys, the furthest first [H, W or W + 1]; without a window by
-  // distance into the past [H, distances], where all further keys have the last one.
+  // Relative bias: of the window's keys, furthest first [H, W or W + 1]; without a window, by
+  // distance into the past [H, distances], where keys further back use the last entry.
   const float* bias = nullptr;
   int64_t distances = 0;
   int64_t window = 0;  // 0 = none
   bool attend_self = false;
   bool mask_empty_cache = false;
   bool normalize = true;
-  bool rounded = false;  // keys and values are read in bf16
+  bool rounded = false;  // attention reads keys and values in bf16
 };
 
-// Keys and values stand in a buffer of two windows: the window behind the current token is always
-// one contiguous piece, and once per block the second half moves to the first.
+// Keys and values are kept in a buffer of two windows: the window before the current token is
+// always contiguous, and once per block the second half is moved to the first.
 class WindowCache : public RowCache {
  public:
   WindowCache(int64_t heads, int64_t window, int64_t head_width, bool rounded);
   std::unique_ptr<RowCache> clone() const override;
   int64_t bytes() const override;
 
-  // Rounds what stands before `end`.
+  // Rounds the keys and values before `end`.
   void round(int64_t head, int64_t end);
   kernels::RoundedHead rounded_head(int64_t head) const;
 
-  Tensor keys, values;  // [1, H, 2W, d]; the current token's place is W + phase
-  Tensor rounded;       // the same in bf16 as kernels read it; undefined: fp32 is read
+  Tensor keys, values;  // [1, H, 2W, d]; the current token is at W + phase
+  Tensor rounded;       // the same in bf16, in the kernels' layout; undefined: fp32 is read
 
  protected:
   WindowCache(const WindowCache& other);
@@ -59,13 +59,13 @@ class CompiledWindow : public CompiledMixing {
  protected:
   // Fills the buffers from a state.
   void fill(WindowCache& cache, const State& state, int64_t level, int64_t tokens_seen) const;
-  // The last `count` keys and values, of the place after `tokens_seen` tokens, to a state.
+  // Stores the last `count` keys and values after `tokens_seen` tokens in a state.
   void save_keys(const WindowCache& cache, int64_t level, int64_t tokens_seen, int64_t count,
                  State& state) const;
-  // The window has been left behind; of one head.
+  // Moves one head's buffers on to the next block.
   void end_block(WindowCache& cache, int64_t head) const;
   const WindowWeights& weights() const { return weights_; }
-  // A WindowCache, or what extends it, for a new document.
+  // A WindowCache, or a subclass, for a new document.
   template <class Cache>
   std::unique_ptr<Cache> new_cache() const {
     return std::make_unique<Cache>(maps_.heads, weights_.window, maps_.head_width,
@@ -79,7 +79,7 @@ class CompiledWindow : public CompiledMixing {
   WindowWeights weights_;
 };
 
-// No window: every earlier token and itself.
+// No window: attends to all earlier tokens and the current one.
 class CompiledGrowingAttention : public CompiledMixing {
  public:
   explicit CompiledGrowingAttention(const WindowWeights& weights);

@@ -29,7 +29,7 @@ Tensor MemorizingAttention::recall(const Tensor& q, const Memory& memory,
   const Tensor values = memory.values.transpose(1, 2);
   Tensor scores = nn::matmul(q.detach(), keys.transpose(2, 3), scope / "scores");  // [B, H, T, M']
   const int64_t nearest = std::min(neighbors_, pairs);
-  scope.multiply_adds(2.0 * static_cast<double>(q.numel() * nearest));  // their scores and values
+  scope.multiply_adds(2.0 * static_cast<double>(q.numel() * nearest));  // scores and values
   if (q.is_meta()) return at::empty_like(q);
   const Tensor exists =
       at::arange(pairs, at::kLong).unsqueeze(0).ge(pairs - memory.filled.unsqueeze(1));  // [B, M']
@@ -66,7 +66,7 @@ void MemorizingAttention::describe_state(int64_t level, const StatePlace& place,
                                          StateLayout& layout) const {
   const int64_t window = options().window;
   describe_keys(level, window + place.longest() % window, place, layout);
-  // Whole blocks; the memory may still hold some of documents before this one in the same rows.
+  // Whole blocks; the memory may still hold pairs of earlier documents in the same rows.
   StateEntry filled;
   filled.type = at::kLong;
   filled.shape = {place.rows()};
@@ -100,7 +100,7 @@ Tensor MemorizingAttention::forward(const MixingInput& in, ForwardContext& conte
   }
   const int64_t window = options().window;
   int64_t phase = context.tokens_seen % window;
-  int64_t block = t.all_keys.size(2) - t.q.size(2) - phase;  // where it starts among all keys
+  int64_t block = t.all_keys.size(2) - t.q.size(2) - phase;  // start of the block in all_keys
   std::vector<Tensor> recalled;
   for (int64_t done = 0; done < t.q.size(2);) {
     const int64_t count = std::min(window - phase, t.q.size(2) - done);
@@ -125,8 +125,7 @@ Tensor MemorizingAttention::forward(const MixingInput& in, ForwardContext& conte
 
 namespace {
 
-// The window, and the memory as a ring: where a new pair goes once it is full is where the oldest
-// is.
+// The window, and the memory as a ring buffer: once full, a new pair replaces the oldest.
 class MemoryCache : public WindowCache {
  public:
   using WindowCache::WindowCache;
@@ -148,9 +147,9 @@ class MemoryCache : public WindowCache {
   int64_t size() const { return memory_keys.size(1); }
   int64_t filled() const { return std::min(stored, size()); }
   int64_t oldest() const { return stored > size() ? stored % size() : 0; }
-  // Of the pair at a place: 0 is the oldest.
+  // Of the pair at `place`: 0 is the oldest.
   int64_t age(int64_t place) const { return (place - oldest() + size()) % size(); }
-  // Pairs [H, n, d], the oldest first; d side by side.
+  // Appends pairs [H, n, d], oldest first; the last dimension must be contiguous.
   void store(const Tensor& more_keys, const Tensor& more_values) {
     const int64_t count = std::min(more_keys.size(1), size());
     const int64_t skipped = more_keys.size(1) - count;
@@ -159,17 +158,17 @@ class MemoryCache : public WindowCache {
       put(more_values, i, memory_values);
     }
   }
-  // One of the two, the oldest pair first: [1, n, H, d].
+  // memory_keys or memory_values, oldest first: [1, n, H, d].
   Tensor in_order(const Tensor& ring) const {
     const Tensor all = ring.narrow(1, 0, filled());
     return all.roll(-oldest(), 1).transpose(0, 1).unsqueeze(0).contiguous();
   }
 
   Tensor memory_keys, memory_values;  // [H, M, d]
-  int64_t stored = 0;                 // pairs, also those forgotten
+  int64_t stored = 0;                 // pairs ever stored, including overwritten ones
 
  private:
-  // Of each head number i to the place of the next pair.
+  // Copies entry i of every head to the place of the next pair.
   void put(const Tensor& from, int64_t i, Tensor& ring) const {
     for (int64_t h = 0; h < from.size(0); ++h) {
       std::copy_n(from.data_ptr<float>() + h * from.stride(0) + i * from.stride(1), from.size(2),
@@ -210,7 +209,7 @@ class CompiledMemorizing : public CompiledWindow {
   }
 
   void attend(const HeadStep& step, RowCache& row) const override {
-    CompiledWindow::attend(step, row);  // leaves q as scores read it
+    CompiledWindow::attend(step, row);  // normalizes q in place
     const auto& cache = static_cast<const MemoryCache&>(row);
     const int64_t d = maps_.head_width;
     const float g = 1.0F / (1.0F + std::exp(-gate_[step.head]));
@@ -235,7 +234,7 @@ class CompiledMemorizing : public CompiledWindow {
   }
 
  private:
-  // Attention to the nearest of all keys in memory.
+  // Attention to the nearest keys in memory.
   void recall(const HeadStep& step, const MemoryCache& cache, float* out) const {
     const int64_t pairs = cache.filled();
     const int64_t nearest = std::min(neighbors_, pairs);
@@ -246,7 +245,7 @@ class CompiledMemorizing : public CompiledWindow {
     all.keys = cache.memory_keys.data_ptr<float>() + step.head * cache.memory_keys.stride(0);
     std::vector<float> scores(static_cast<size_t>(pairs));
     kernels::score_keys(all, scores.data());
-    // By age, so that sums do not depend on where the ring begins.
+    // By age, so that sums do not depend on where the ring buffer starts.
     std::vector<int64_t> order(scores.size());
     std::iota(order.begin(), order.end(), 0);
     std::nth_element(order.begin(), order.begin() + nearest, order.end(),

@@ -1,10 +1,10 @@
-// Memorizing Transformer (Wu et al. 2022), the baseline: a window-attention layer that also attends
-// to the k nearest of the last M (key, value) pairs it has made itself, outside the gradient, mixed
-// per head by a learned gate.
+// Memorizing Transformer (Wu et al. 2022), a baseline: a window-attention layer that also attends
+// to the k nearest of its own last M (key, value) pairs, without gradients, mixed per head by a
+// learned gate.
 //
-// The memory holds whole blocks: a token finds the pairs of the blocks before its own. With
-// segments of one block that is the authors' order (search, then store), and it makes the answer
-// independent of how a document is cut into calls.
+// The memory holds whole blocks: a token retrieves pairs from the blocks before its own. With
+// segments of one block this is the authors' order (search, then store); it also makes results
+// independent of how a document is split into calls.
 #pragma once
 
 #include "rondo/recurrence/window.h"
@@ -22,7 +22,7 @@ class MemorizingAttention : public WindowAttention {
  private:
   struct Memory {
     Tensor keys, values;  // [B, M' ≤ M, H, d]
-    Tensor filled;        // pairs each row really has, the newest at the end [B]
+    Tensor filled;        // number of valid pairs of each row, which come last [B]
   };
   Tensor recall(const Tensor& queries, const Memory& memory, const Scope& scope) const;
   Memory store(const Memory& memory, const Tensor& keys, const Tensor& values) const;

@@ -1,4 +1,4 @@
-// SReT: the residual coefficients, the projection after a loop.
+// SReT: residual coefficients and the projection after a loop.
 #include "rondo/recurrence/recursive.h"
 
 namespace rondo {

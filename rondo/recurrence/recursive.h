@@ -1,5 +1,5 @@
 // Sliced Recursive Transformer (SReT): blocks applied several times, learnable residual
-// coefficients, a non-linear projection after each loop. The slicing of attention is in sliced.h.
+// coefficients, a non-linear projection after each loop. Sliced attention is in sliced.h.
 #pragma once
 
 #include "rondo/config/depth_config.h"
@@ -14,12 +14,12 @@ struct CompiledJoin {
 };
 
 // The learnable residual connection of one block, shared by its loops: identity·x + branch·f(x),
-// one pair of scalars per sub-layer, all starting at 1. Coefficients left out by the placement
-// count as the constant 1 and are no parameters.
+// one pair of scalars per sub-layer, all initialized to 1. Coefficients excluded by the placement
+// are the constant 1 and not parameters.
 class ResidualCoefficients : public nn::Module {
  public:
   ResidualCoefficients(const std::string& placement, int64_t sublayers);
-  // To be summed by whoever reads it.
+  // The sum is left to the consumer.
   nn::WeightedSum join(int64_t sublayer, const Tensor& x, const Tensor& branch) const;
   CompiledJoin compile(int64_t sublayer) const;
 
@@ -34,7 +34,7 @@ struct CompiledLoopProjection {
   CompiledJoin join;
 };
 
-// NLL: x = θ·x + ζ·MLP(LN x), with weights and coefficients of its own each time it is applied.
+// NLL: x = θ·x + ζ·MLP(LN x), with separate weights and coefficients for each application.
 class LoopProjection : public nn::Module {
  public:
   LoopProjection(const RecursiveConfig& config, int64_t width, double epsilon);

@@ -1,4 +1,4 @@
-// RingFormer: a level's signals.
+// RingFormer: level signals.
 #include "rondo/recurrence/ring.h"
 
 #include "rondo/nn/kernel_choice.h"
@@ -6,8 +6,9 @@
 namespace rondo {
 namespace {
 
-// Whether W x + g(x) is cheaper as one product with W + G, G formed for this call: with many tokens
-// forming it costs little beside them (measured: from twice the width on), also backwards.
+// Whether W x + g(x) is cheaper as one matmul with W + G, forming G for this call: with many tokens
+// the cost of forming G is negligible (measured: from twice the width on), also in the backward
+// pass.
 bool worth_merging(const nn::Linear& map, const Tensor& u, const Tensor& x, const Scope& scope) {
   const Tensor& weight = map.weight();
   return nn::kernels_in_use() == nn::Kernels::fused && u.is_same(x) && !x.is_meta() &&
@@ -41,7 +42,7 @@ nn::LinearMap SignalledMap::as_map(const nn::Linear& map, const Tensor& u, const
   return signal_->added_to(map.map());
 }
 
-// W + G when the signal joins after the map, W + W G when before it.
+// W + G if the signal is added after the map, W + W G if before it.
 std::shared_ptr<nn::Linear> SignalledMap::fold(const nn::Linear& map) const {
   const at::NoGradGuard no_grad;
   const Tensor g = signal_->matrix();  // [out, in]

@@ -1,5 +1,5 @@
 // RingFormer (level signals): one block applied at every level; each level owns its norms and
-// low-rank maps g_i(x) = (x downᵀ) up that nudge queries, keys, values and the feed-forward input.
+// low-rank maps g_i(x) = (x downᵀ) up that adjust queries, keys, values and the feed-forward input.
 #pragma once
 
 #include "rondo/config/depth_config.h"
@@ -7,10 +7,10 @@
 
 namespace rondo {
 
-// Where a signal g(x) joins a map of u: W u + g(x), or W (u + g(x)).
+// Where a signal g(x) is added to a map of u: W u + g(x), or W (u + g(x)).
 enum class SignalPlace { after, before };
 
-// A shared map with what a level adds to it.
+// A shared map plus a level's signal.
 class SignalledMap : public nn::LinearHook {
  public:
   SignalledMap(std::shared_ptr<nn::LowRank> signal, SignalPlace place)
@@ -20,7 +20,7 @@ class SignalledMap : public nn::LinearHook {
   nn::LinearMap as_map(const nn::Linear& map, const Tensor& u, const Tensor& x,
                        const Scope& scope) const override;
 
-  // Map and signal in one, for inference where u is x.
+  // Map and signal as one matrix, for inference where u is x.
   std::shared_ptr<nn::Linear> fold(const nn::Linear& map) const;
 
   const nn::LowRank& signal() const { return *signal_; }
@@ -30,15 +30,15 @@ class SignalledMap : public nn::LinearHook {
   SignalPlace place_;
 };
 
-// A level's signals for decoding, kept apart from the maps they join: the maps are shared by all
-// levels and are read from cache, while folded ones would be each level's own.
+// A level's signals for decoding, separate from the maps they are added to: the maps are shared by
+// all levels and stay in cache, while folded maps would differ per level.
 struct CompiledSignals {
   nn::CompiledLowRank query, key, value, feed_forward;
   SignalPlace place = SignalPlace::after;
-  bool inner_feed_forward = false;  // joins before the activation, not what the feed-forward reads
+  bool inner_feed_forward = false;  // added before the activation, not to the feed-forward input
 };
 
-// What one level owns. Absent parts (ablations) are null.
+// The signals of one level. Absent ones (ablations) are null.
 class LevelSignals : public nn::Module {
  public:
   LevelSignals(const RingConfig& config, int64_t width, int64_t inner, int64_t hidden);
@@ -47,14 +47,13 @@ class LevelSignals : public nn::Module {
 
   // For the attention projections.
   nn::ProjectionHooks projections() const;
-  // x + g_F(x), what the feed-forward reads (x itself when the signal joins elsewhere or is
-  // absent).
+  // x + g_F(x), the feed-forward input (x if the signal is added elsewhere or absent).
   Tensor feed_forward_input(const Tensor& x, const Scope& scope) const;
   // g_F(x) of width F, added after the up-projection (ablation inter-ffn); undefined otherwise.
   Tensor feed_forward_inner(const Tensor& x, const Scope& scope) const;
 
-  // Inference in post-norm networks, where signal and map see the same stream: W + A Bᵀ for every
-  // map the level nudges, after which the level costs what one without signals does.
+  // Inference in post-norm networks, where signal and map have the same input: W + A Bᵀ for every
+  // map with a signal. The level then costs as much as one without signals.
   struct Folded {
     std::shared_ptr<nn::Linear> query, key, value, up;  // null where there is no signal
   };

@@ -70,7 +70,7 @@ Tensor SelfAttention::forward(const MixingInput& in, ForwardContext& context, co
   nn::AttendOptions how;
   how.factor = factor;
   how.mask = context.mask;
-  if (options_.causal && q.size(2) > 1 && !q.is_meta()) {  // one query, the newest, sees all
+  if (options_.causal && q.size(2) > 1 && !q.is_meta()) {  // a single query sees all keys
     const Tensor causal = causal_visible(q.size(2), k.size(2));
     how.mask = context.mask.defined() ? context.mask.logical_and(causal) : causal;
   }
@@ -108,7 +108,7 @@ Tensor CrossAttention::forward(const Tensor& u, int64_t index, ForwardContext& c
 std::vector<std::shared_ptr<const CrossMemory>> CrossAttention::memories(
     const Tensor& memory, const std::vector<int64_t>& lengths) const {
   const auto made = projections_->keys_and_values(memory, Scope());
-  // As [B, S, H, d] each, side by side so that one tensor keeps both.
+  // [2, B, S, H, d]: one tensor holds both keys and values.
   const Tensor both = at::stack({made.k.transpose(1, 2), made.v.transpose(1, 2)}).contiguous();
   std::vector<std::shared_ptr<const CrossMemory>> rows;
   for (size_t b = 0; b < lengths.size(); ++b) {

@@ -1,5 +1,5 @@
-// Token mixing over a whole sequence: ordinary self-attention, sliced into groups where a level
-// says so, causal with a growing cache where a state is carried; and the Mixer's transposed
+// Token mixing over a whole sequence: ordinary self-attention, sliced into groups if the level asks
+// for it, causal with a growing cache if a state is carried; and the Mixer's transposed
 // feed-forward.
 #pragma once
 
@@ -22,25 +22,25 @@ class SelfAttention : public TokenMixing {
   const nn::Projections* projections() const override { return projections_.get(); }
 
  private:
-  // Puts the cached keys and values of earlier calls in front and keeps all for the next.
+  // Prepends the cached keys and values of earlier calls and caches all for the next.
   static void extend(Tensor& k, Tensor& v, int64_t level, State& state);
 
   SelfAttentionOptions options_;
   std::shared_ptr<nn::Projections> projections_;
 };
 
-// Attention of the stream to context.memory. Keys and values of the memory are made once per set of
-// weights and context, however many levels use it, and are kept in the state for later calls.
+// Attention of the stream to context.memory. Keys and values of the memory are computed once per
+// set of weights, however many levels use it, and kept in the state for later calls.
 class CrossAttention : public nn::Module {
  public:
   explicit CrossAttention(const nn::AttentionShape& shape);
-  // `index`: number of these weights, under which keys and values are kept.
+  // `index`: of these weights; keys and values are kept under it.
   Tensor forward(const Tensor& u, int64_t index, ForwardContext& context, const Scope& scope);
 
   nn::CompiledProjections compile(nn::WeightPacker& packer) const {
     return projections_->compile(packer);
   }
-  // Of each row of memory [B, S, D], whose first lengths[b] tokens are real: what decoding reads.
+  // Keys and values for decoding, for each row of memory [B, S, D] with lengths[b] real tokens.
   std::vector<std::shared_ptr<const CrossMemory>> memories(
       const Tensor& memory, const std::vector<int64_t>& lengths) const;
 
@@ -49,7 +49,7 @@ class CrossAttention : public nn::Module {
   std::shared_ptr<nn::Projections> projections_;
 };
 
-// MLP-Mixer: a feed-forward over the token axis, the same for every channel. Weights fix T.
+// MLP-Mixer: a feed-forward over the token axis, shared by all channels. The weights fix T.
 class TokenFeedForward : public TokenMixing {
  public:
   TokenFeedForward(int64_t tokens, int64_t hidden);

@@ -1,5 +1,5 @@
-// Self-attention and the Mixer's feed-forward as inference runs them: over whole sequences, and,
-// causal, token by token for rows of a search.
+// Self-attention and the Mixer's feed-forward for inference: over whole sequences and, if causal,
+// token by token for beam search.
 #include <algorithm>
 #include <cmath>
 
@@ -13,15 +13,15 @@ namespace {
 
 float score_factor(int64_t head_width) { return 1.0F / std::sqrt(static_cast<float>(head_width)); }
 
-// Keys and values of tokens that rows of a search have read. They stay where they were written: a
-// row that goes on as the continuation of another only learns their places.
+// Keys and values of the tokens of beam search rows. They are never moved: a row that continues
+// another one only copies the pointers.
 class TokenStore {
  public:
   explicit TokenStore(int64_t width) : width_(width) {}
-  // Room for a key and a value [width] each.
+  // Space for a key and a value, [width] each.
   float* take() {
     if (used_ == kTokens || chunks_.empty()) {
-      chunks_.push_back(at::empty({2 * kTokens * width_}));  // in large pages, used again
+      chunks_.push_back(at::empty({2 * kTokens * width_}));  // in large pages, reused
       used_ = 0;
     }
     return chunks_.back().data_ptr<float>() + 2 * width_ * used_++;
@@ -37,7 +37,7 @@ class TokenStore {
   std::vector<Tensor> chunks_;
 };
 
-// One row of a search at one level; copies share what they have read.
+// One row of a beam search at one level; copies share the tokens they have in common.
 class BeamCache : public RowCache {
  public:
   explicit BeamCache(int64_t width) : store_(std::make_shared<TokenStore>(width)), width_(width) {}
@@ -67,7 +67,7 @@ class CompiledCausalAttention : public CompiledMixing {
  public:
   explicit CompiledCausalAttention(nn::CompiledProjections maps) { maps_ = maps; }
 
-  // Rows of a search begin with an empty sentence and are not kept.
+  // Beam search rows start with an empty sentence and are not saved.
   std::unique_ptr<RowCache> open(const State& /*state*/, int64_t /*level*/,
                                  int64_t tokens_seen) const override {
     RONDO_ASSERT(tokens_seen == 0);
@@ -75,7 +75,7 @@ class CompiledCausalAttention : public CompiledMixing {
   }
   void save(const RowCache& /*cache*/, int64_t /*level*/, int64_t /*tokens_seen*/,
             State& /*state*/) const override {
-    throw Error(ExitCode::failure, "a search cannot be saved");
+    throw Error(ExitCode::failure, "the state of a beam search cannot be saved");
   }
   void begin_token(RowCache& cache, int64_t /*tokens_seen*/) const override {
     static_cast<BeamCache&>(cache).add_token();
@@ -109,7 +109,7 @@ class AttentionOverSequences : public SequenceMixing {
   SlicePlan slice(int64_t loop, int64_t groups) const override {
     return slice_plan(permutation_, loop, groups);
   }
-  // Members share out groups and heads, and where these are few and uneven queries too.
+  // Groups and heads are divided among members; if these are few and uneven, queries too.
   void mix(const Input& in, const kernels::Member& member) const override {
     const int64_t groups = in.shape.sequences * in.groups;
     const int64_t units = groups * maps_.heads;
@@ -149,12 +149,12 @@ class FeedForwardOverSequences : public SequenceMixing {
  public:
   explicit FeedForwardOverSequences(const nn::CompiledFeedForward& maps) : maps_(maps) {}
 
-  // A few channels at a time, turned into rows of tokens and back.
+  // A few channels at a time, transposed to rows of tokens and back.
   void mix(const Input& in, const kernels::Member& member) const override {
     constexpr int64_t kChannels = 32;
     const kernels::Member alone;
     const int64_t tokens = in.shape.tokens;
-    const int64_t width = in.q.stride;  // of rows in memory: channels and what fills them up
+    const int64_t width = in.q.stride;  // of rows in memory: channels and padding
     nn::RowBuffer& turned = in.scratch->turned;
     nn::RowBuffer& hidden = in.scratch->turned_hidden;
     turned.resize(kChannels, tokens);
@@ -185,12 +185,14 @@ class FeedForwardOverSequences : public SequenceMixing {
 }  // namespace
 
 std::shared_ptr<const CompiledMixing> TokenMixing::compile(nn::WeightPacker& /*packer*/) const {
-  throw Error(ExitCode::bad_input, "this network reads whole sequences, not token by token");
+  throw Error(ExitCode::bad_input,
+              "this network needs whole sequences and cannot decode token by token");
 }
 
 std::shared_ptr<const SequenceMixing> TokenMixing::compile_sequences(
     nn::WeightPacker& /*packer*/) const {
-  throw Error(ExitCode::bad_input, "this network reads token by token, not whole sequences");
+  throw Error(ExitCode::bad_input,
+              "this network decodes token by token and cannot process whole sequences");
 }
 
 std::shared_ptr<const CompiledMixing> SelfAttention::compile(nn::WeightPacker& packer) const {

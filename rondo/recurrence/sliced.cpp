@@ -1,4 +1,4 @@
-// Slicing, permuting and undoing it.
+// Slicing into groups, permuting and inverting permutations.
 #include "rondo/recurrence/sliced.h"
 
 #include <ATen/Parallel.h>
@@ -15,7 +15,7 @@
 namespace rondo {
 namespace {
 
-constexpr uint64_t kEvaluationSeed = 20220507;  // any constant: answers must repeat
+constexpr uint64_t kEvaluationSeed = 20220507;  // arbitrary, but fixed: results must repeat
 
 Tensor checked_permutation(const Tensor& given, int64_t tokens, int64_t use) {
   const auto refuse = [&](const std::string& got) {
@@ -33,7 +33,7 @@ Tensor checked_permutation(const Tensor& given, int64_t tokens, int64_t use) {
   return given;
 }
 
-// Drawn once: every image asks for the same ones, each of which would seed a generator.
+// Cached: every image uses the same permutations, and drawing one seeds a generator.
 Tensor fixed_permutation(int64_t use, int64_t tokens) {
   constexpr size_t kMost = 256;  // images come in few sizes
   thread_local std::map<std::pair<int64_t, int64_t>, Tensor> drawn;
@@ -47,7 +47,7 @@ Tensor fixed_permutation(int64_t use, int64_t tokens) {
   return permutation;
 }
 
-// x [B, N, D] by its tokens, whole rows at a time: torch sets up a copy for each of them.
+// Gathers the tokens of x [B, N, D] with one memcpy per row; torch sets up a copy for each.
 Tensor taken(const Tensor& x, const Tensor& order) {
   if (!x.is_cpu() || x.dim() != 3) return x.index_select(1, order);
   const Tensor from = x.contiguous();
@@ -91,7 +91,7 @@ Tensor Permutations::next(int64_t tokens) {
     if (use >= static_cast<int64_t>(given_.size())) {
       throw Error(ExitCode::bad_input,
                   fmt::format("permutation.{}: missing; {} were given", use, given_.size()),
-                  "give one per permuted level, or none at all");
+                  "pass one per permuted level, or none");
     }
     return checked_permutation(given_[static_cast<size_t>(use)], tokens, use);
   }
@@ -122,8 +122,7 @@ Tensor slice_groups(const Tensor& x, int64_t groups) {
                             tokens, groups),
                 "choose another image size, or groups that divide the tokens of every stage");
   }
-  // Heads lie beside each other in memory [B, T, H, d]: groups of tokens are then only another
-  // view.
+  // Heads are stored as [B, T, H, d], so groups of tokens are only a view.
   return x.transpose(1, 2)
       .reshape({x.size(0) * groups, tokens / groups, x.size(1), x.size(3)})
       .transpose(1, 2);

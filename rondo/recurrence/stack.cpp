@@ -1,4 +1,4 @@
-// Playing a plan.
+// Executing a depth plan.
 #include "rondo/recurrence/stack.h"
 
 #include "rondo/base/error.h"
@@ -14,7 +14,7 @@ std::shared_ptr<nn::Bank<Part>> fill_bank(int64_t count, const Make& make) {
   return bank;
 }
 
-// A call as it was, with its own copies of what levels change on the way.
+// The context of a call, with copies of everything that levels change, for recomputation.
 struct ContextSnapshot {
   explicit ContextSnapshot(const ForwardContext& given) : context(given) {
     if (given.state != nullptr) state = *given.state;

@@ -1,12 +1,12 @@
-// Plays a DepthPlan: for every level, token mixing, cross-attention if any, and feed-forward, each
-// with its norm and residual, all borrowed from the banks the level names. One function serves
-// post-norm and pre-norm networks, with signals or without:
+// Executes a DepthPlan: for every level, token mixing, cross-attention if any, and feed-forward,
+// each with its norm and residual, taken from the banks at the indices the level names. The same
+// code runs post-norm and pre-norm networks, with or without signals:
 //
 //   pre:   x = x ⊕ mix(norm(x));           u = x + g_F(x);  x = x ⊕ ffn(norm(u))
 //   post:  x = norm(x ⊕ mix(x));           u = x + g_F(x);  x = norm(x ⊕ ffn(u))
 //
 // where ⊕ is + or, with learnable coefficients, identity·x + branch·f, and signals see the raw x.
-// Sums are left to the norm that reads them next, which does both in one pass over memory.
+// Sums are deferred to the next norm, which does both in one pass over memory.
 #pragma once
 
 #include <functional>
@@ -19,7 +19,7 @@ namespace rondo {
 
 enum class NormPlacement { pre, post };
 
-// The residual stream between sub-layers: a sum that the next norm, or whoever needs it, computes.
+// The residual stream between sub-layers: a sum that its next consumer, usually a norm, computes.
 using Stream = nn::WeightedSum;
 
 struct StackOptions {
@@ -30,10 +30,10 @@ struct StackOptions {
   nn::FeedForwardShape feed_forward;
   nn::LinearInit feed_forward_up;
   nn::LinearInit feed_forward_down;
-  // Dropout of a sub-layer's result before it joins the stream.
+  // Dropout of a sub-layer's output before it joins the stream.
   double mixing_dropout = 0.0;
   double feed_forward_dropout = 0.0;
-  // For plans with signals: width of the heads together, what queries, keys, values have.
+  // For plans with signals: total width of the heads, i.e. of queries, keys and values.
   int64_t inner = 0;
   RingConfig ring;
   RecursiveConfig recursive;
@@ -43,34 +43,35 @@ class Stack : public nn::Module {
  public:
   using MakeMixing = std::function<std::shared_ptr<TokenMixing>(int64_t index)>;
 
-  // `make_mixing` is asked for every token mixing the plan names; `cross` is used if it names any.
+  // `make_mixing` is called for every token mixing in the plan; `cross` is used if the plan has
+  // cross-attention.
   Stack(const StackOptions& options, DepthPlan plan, const MakeMixing& make_mixing,
         const nn::AttentionShape& cross = {});
 
   // x [B, T, D] through all levels.
   Tensor forward(Tensor x, ForwardContext& context, const Scope& scope);
-  // Through `plan` instead, which must name only weights this stack has.
+  // Through `plan` instead, which must use only weights this stack has.
   Tensor forward_plan(const DepthPlan& plan, Tensor x, ForwardContext& context, const Scope& scope);
 
   // For decoding token by token.
   struct CompileOptions {
-    // Post-norm stacks: signals become part of maps of each level's own: the fewest operations.
+    // Post-norm stacks: fold signals into per-level copies of the maps. Fewest operations.
     bool fold_signals = false;
   };
   CompiledStack compile(nn::WeightPacker& packer, const CompileOptions& options) const;
-  // For whole sequences; without cross-attention.
+  // For whole sequences; cross-attention is not supported.
   CompiledSequenceStack compile_sequences(nn::WeightPacker& packer, bool fold_signals) const;
 
-  // What the levels of a language model keep in a state (recurrence/mixing.h), all of them.
+  // The state of a language model (recurrence/mixing.h), over all levels.
   void describe_state(const StatePlace& place, StateLayout& layout) const;
   void reset_state(const Tensor& fresh, State& state) const;
-  int64_t block() const;  // 0: no level has any
+  int64_t block() const;  // 0: no level has blocks
   bool has_states() const;
-  // The level whose recurrent states all levels read; kNone: each its own.
+  // The level whose recurrent states all levels read; kNone: each level reads its own.
   int64_t feedback_level() const;
 
-  // Training: keep only every n-th level's input and compute the rest again in the backward pass;
-  // 0 = keep all. Stacks with cross-attention keep all: their memory's gradient would be lost.
+  // Training: keep only every n-th level's input and recompute the rest in the backward pass;
+  // 0 = keep all. Stacks with cross-attention keep all: the gradient of the memory would be lost.
   void recompute_every(int64_t levels) { recompute_every_ = levels; }
 
   const DepthPlan& plan() const { return plan_; }
@@ -100,14 +101,14 @@ class Stack : public nn::Module {
   void compile_parts(nn::WeightPacker& packer, CompiledLevels& stack) const;
   CompiledLevel compile_level(const Level& level, nn::WeightPacker& packer,
                               CompiledLevels& stack) const;
-  // Whether the level has signals that may be folded: pre-norm, they see another stream than the
-  // maps.
+  // Whether the level's signals can be folded. Not pre-norm: signals and maps have different
+  // inputs there.
   bool folds(const Level& level) const;
   void fold_level(const Level& level, nn::WeightPacker& packer, CompiledLevel& l,
                   CompiledLevels& stack) const;
-  // The stream and what a sub-layer reads of it.
+  // The stream and the input of a sub-layer.
   nn::NormedSum norm_before(int64_t norm, const Stream& stream, const Scope& scope) const;
-  // Joins a branch to the stream and, post-norm, normalizes.
+  // Adds a branch to the stream and, post-norm, normalizes.
   Stream join(const Level& level, int64_t sublayer, int64_t norm, const Tensor& x,
               const Tensor& branch, const Scope& scope) const;
 

@@ -1,4 +1,4 @@
-// A stack as inference runs it: every part compiles itself.
+// Compiling a stack for inference: every part compiles itself.
 #include <algorithm>
 
 #include "rondo/recurrence/stack.h"
@@ -70,7 +70,7 @@ bool Stack::folds(const Level& level) const {
          (*mixings_)[level.mixing].projections() != nullptr;
 }
 
-// The level's own maps, with its signals in them.
+// Creates maps for this level alone, with its signals folded in.
 void Stack::fold_level(const Level& level, nn::WeightPacker& packer, CompiledLevel& l,
                        CompiledLevels& stack) const {
   const bool feeds = level.feed_forward != kNone;
@@ -94,7 +94,7 @@ void Stack::fold_level(const Level& level, nn::WeightPacker& packer, CompiledLev
   l.signals = nullptr;
 }
 
-// All but the token mixing and its maps.
+// Everything except the token mixing and its maps.
 CompiledLevel Stack::compile_level(const Level& level, nn::WeightPacker& packer,
                                    CompiledLevels& stack) const {
   const auto in = [](const auto& bank, int64_t index) {

@@ -1,4 +1,4 @@
-// State: named tensors, and its file.
+// State: named tensors and the state file.
 #include "rondo/recurrence/state.h"
 
 #include <fmt/format.h>
@@ -11,7 +11,7 @@ namespace {
 
 constexpr const char* kFormat = "rondo-state-1";
 
-// Every tensor has the batch first, of the same size, and positions are one whole number a row.
+// All tensors must have the same number of rows, and `position` one integer per row.
 void check_rows(const SafetensorsFile& file) {
   const auto refuse = [&](const TensorEntry& entry, const std::string& expected) {
     throw Error(
@@ -23,7 +23,7 @@ void check_rows(const SafetensorsFile& file) {
   for (const TensorEntry& entry : file.entries()) {
     if (entry.shape.empty() || entry.shape[0] < 1) refuse(entry, "at least one row");
     if (rows == 0) rows = entry.shape[0];
-    if (entry.shape[0] != rows) refuse(entry, fmt::format("{} rows as in the others", rows));
+    if (entry.shape[0] != rows) refuse(entry, fmt::format("{} rows, as in other tensors", rows));
     if (entry.name == "position" && (entry.dtype != DType::i64 || entry.shape.size() != 1)) {
       refuse(entry, fmt::format("I64 [{}]", rows));
     }
@@ -83,7 +83,7 @@ State State::load_any(const std::string& path, std::string& fingerprint, Verify 
   };
   if (read("format") != kFormat) {
     throw Error(ExitCode::bad_input,
-                fmt::format("{}: not a state file (no mark '{}')", path, kFormat),
+                fmt::format("{}: not a state file (no format mark '{}')", path, kFormat),
                 "states are written by --state-out and by 'rondo state read'");
   }
   if (verify == Verify::checksum) file.verify();

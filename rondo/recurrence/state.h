@@ -1,8 +1,7 @@
-// State is a value: whatever a model carries from one call to the next (key/value windows,
-// recurrent state vectors, decoder caches, positions) as named tensors with the batch first.
-// Copying shares memory and is cheap; no operation changes a tensor in place, so a copy taken
-// earlier stays as it was. A state saved by one process continues in another exactly where it
-// stopped.
+// State is a value: everything a model carries from one call to the next (key/value windows,
+// recurrent state vectors, decoder caches, positions) as named tensors, batch first. Copies share
+// memory and are cheap; no operation modifies a tensor in place, so earlier copies stay valid. A
+// state saved by one process resumes in another exactly where it stopped.
 #pragma once
 
 #include <map>
@@ -14,12 +13,12 @@ namespace rondo {
 
 class State {
  public:
-  // No tensors: every row begins a new sequence.
+  // No tensors: every row starts a new sequence.
   State() = default;
 
   bool empty() const { return tensors_.empty(); }
   bool has(const std::string& name) const { return tensors_.count(name) != 0; }
-  // Undefined tensor if there is none of that name.
+  // Undefined if there is no tensor of that name.
   Tensor get(const std::string& name) const;
   void set(const std::string& name, Tensor value) { tensors_[name] = std::move(value); }
   const std::map<std::string, Tensor>& tensors() const { return tensors_; }
@@ -29,26 +28,26 @@ class State {
   // Total bytes of all tensors.
   int64_t bytes() const;
 
-  // Cut off from the autograd graph.
+  // A copy detached from the autograd graph.
   State detach() const;
-  // The rows `index` (int64 [n]), in that order: beams reordered, finished rows dropped.
+  // The rows `index` (int64 [n]), in that order: to reorder beams or drop finished rows.
   State select(const Tensor& index) const;
-  // Rows where `rows` (bool [B]) is true begin a new sequence at the next call.
+  // Rows where `rows` (bool [B]) is true start a new sequence at the next call.
   State reset(const Tensor& rows) const;
 
   // All but the tensor `name`.
   State without(const std::string& name) const;
 
-  // Which rows begin anew, bool [B]; undefined when none is marked.
+  // Which rows start anew, bool [B]; undefined if none is marked.
   Tensor fresh() const { return get("fresh"); }
 
-  // `fingerprint` names the model the state belongs to; load refuses a file of another one, one
-  // whose checksum does not match and one that is not a state, with Error{bad_input}. Whether the
-  // tensors are those the model needs, only the model can say: LanguageModel::load_state().
+  // `fingerprint` identifies the model the state belongs to. load() throws Error{bad_input} for a
+  // state of another model, a checksum mismatch, or a file that is not a state. It does not check
+  // that the tensors fit the model; LanguageModel::load_state() does.
   void save(const std::string& path, const std::string& fingerprint) const;
   static State load(const std::string& path, const std::string& fingerprint,
                     Verify verify = Verify::checksum);
-  // Whoever it belongs to; `fingerprint` receives its owner.
+  // A state of any model; `fingerprint` receives that model's.
   static State load_any(const std::string& path, std::string& fingerprint,
                         Verify verify = Verify::checksum);
 

@@ -1,4 +1,4 @@
-// Comparing a state with its description.
+// Validating a state against its description.
 #include "rondo/recurrence/state_layout.h"
 
 #include <fmt/format.h>
@@ -11,7 +11,7 @@ namespace rondo {
 namespace {
 
 constexpr const char* kStateAdvice =
-    "use a state that this model wrote: --state-out, or 'rondo state read'";
+    "use a state written by this model: with --state-out or 'rondo state read'";
 
 std::string extent_text(const Extent& extent) {
   if (extent.least == extent.most) return std::to_string(extent.least);
@@ -77,7 +77,7 @@ void StateLayout::check_shapes(const State& state, const std::string& source, Ty
     }
   }
   if (problems.empty()) return;
-  refuse_state(source, "the state does not fit the model:" + list_problems(problems));
+  refuse_state(source, "the state does not match the model:" + list_problems(problems));
 }
 
 void StateLayout::check_values(const State& state, const std::string& source) const {
@@ -94,7 +94,7 @@ void StateLayout::check_values(const State& state, const std::string& source) co
       const int64_t low = tensor.min().item<int64_t>();
       const int64_t high = tensor.max().item<int64_t>();
       if (low < entry.least || high > entry.most) {
-        refuse(fmt::format("expected numbers from {} to {}, got {}", entry.least, entry.most,
+        refuse(fmt::format("expected values from {} to {}, got {}", entry.least, entry.most,
                            low < entry.least ? low : high));
       }
       if (entry.values.defined() && !tensor.equal(entry.values)) {

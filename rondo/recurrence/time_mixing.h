@@ -1,6 +1,6 @@
-// The kinds of time, their half that needs torch: which token mixing each level of a language model
-// has. The half that needs none, name and checks, is rondo/config/time_kind.h; both tables have the
-// same names. State, reset and decoding are the mixing's own (rondo/recurrence/mixing.h).
+// The torch half of the kinds of time: which token mixing each level of a language model uses. The
+// half without torch, names and checks, is rondo/config/time_kind.h; both tables have the same
+// names. State, reset and decoding belong to the mixing (rondo/recurrence/mixing.h).
 #pragma once
 
 #include "rondo/config/time_kind.h"
@@ -8,7 +8,7 @@
 
 namespace rondo {
 
-// The token mixing of `level` (from 0), with weights undefined until they are drawn or loaded.
+// The token mixing of `level` (0-based), its weights undefined until initialized or loaded.
 using MakeTimeMixing = std::shared_ptr<TokenMixing> (*)(const LanguageModelConfig& config,
                                                         int64_t level);
 
@@ -19,8 +19,8 @@ struct TimeMixing {
 
 Registry<TimeMixing>& time_mixings();
 
-// A kind of time, both halves, for as long as this object lives: how a program that uses the
-// library adds its own.
+// Registers both halves of a kind of time for the lifetime of this object: how programs that use
+// the library add their own.
 class TimeKindRegistration {
  public:
   TimeKindRegistration(const TimeKind& kind, MakeTimeMixing make)
@@ -31,7 +31,7 @@ class TimeKindRegistration {
   Registration<TimeMixing> mixing_;
 };
 
-// Rondo's own: in window.cpp, block_recurrent.cpp and memorizing.cpp.
+// Built-in kinds, defined in window.cpp, block_recurrent.cpp and memorizing.cpp.
 std::shared_ptr<TokenMixing> make_all_tokens(const LanguageModelConfig& config, int64_t level);
 std::shared_ptr<TokenMixing> make_window(const LanguageModelConfig& config, int64_t level);
 std::shared_ptr<TokenMixing> make_block_recurrent(const LanguageModelConfig& config, int64_t level);

@@ -1,4 +1,4 @@
-// Universal Transformer: the static table.
+// Universal Transformer: the static signal.
 #include "rondo/recurrence/universal.h"
 
 #include <cmath>
@@ -22,7 +22,7 @@ Tensor static_signal(const Tensor& positions, int64_t level, int64_t width,
 
 namespace {
 
-// Dimensions count from 1: sines where that is even.
+// Dimensions are numbered from 1: sine for even ones, cosine for odd ones.
 std::vector<double> waves(double number, const std::vector<double>& rates) {
   std::vector<double> code(rates.size());
   for (size_t i = 0; i < rates.size(); ++i) {

@@ -1,5 +1,5 @@
 // Universal Transformer (Dehghani et al. 2019): one block, norms included, applied at every level;
-// before each a static table of position and level is added to the stream.
+// before each application, a fixed table of position and level is added to the stream.
 #pragma once
 
 #include "rondo/nn/torch.h"
@@ -12,15 +12,15 @@ namespace rondo {
 Tensor static_signal(const Tensor& positions, int64_t level, int64_t width,
                      const at::TensorOptions& options);
 
-// The same for decoding: a part for the position, computed once for all levels, and one for the
-// level, made once.
+// The same for inference: a part for the position, computed once for all levels, and one for the
+// level, computed at construction.
 class CompiledStaticSignal {
  public:
   CompiledStaticSignal() = default;
   CompiledStaticSignal(int64_t levels, int64_t width);
   bool there() const { return !rates_.empty(); }
   void position_part(int64_t position, double* code) const;  // [D]
-  // x[k] += position part + level part, for dimensions [first, last), from 0.
+  // x[k] += position part + level part, for 0-based dimensions [first, last).
   void add(int64_t level, const double* position_part, int64_t first, int64_t last, float* x) const;
 
  private:

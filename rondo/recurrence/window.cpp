@@ -8,15 +8,15 @@
 namespace rondo {
 namespace {
 
-// Queries, keys and values lie in memory as [B, T, H, d], as projections leave them: cutting and
-// joining along T copies nothing or whole rows.
+// Queries, keys and values are stored as [B, T, H, d], as projections produce them: slicing along T
+// copies nothing, concatenating copies whole rows.
 
-// x.narrow(), but x itself where that is all of it: the gradient of a part is filled up with zeros.
+// x.narrow(), or x itself if that is all of it: the gradient of narrow() is padded with zeros.
 Tensor part_of(const Tensor& x, int64_t dimension, int64_t first, int64_t count) {
   return first == 0 && count == x.size(dimension) ? x : x.narrow(dimension, first, count);
 }
 
-// Cuts [B, H, n·W, d] into [B·n, H, W, d].
+// Splits [B, H, n·W, d] into [B·n, H, W, d].
 Tensor query_tiles(const Tensor& q, int64_t window) {
   const int64_t n = q.size(2) / window;
   return q.reshape({q.size(0), q.size(1), n, window, q.size(3)})
@@ -125,14 +125,15 @@ void WindowAttention::attach_cache(Tokens& t, int64_t level, const ForwardContex
 }
 
 Tensor WindowAttention::mask(int64_t queries, int64_t keys, const Tensor& positions) const {
-  // Key j lies reach + i - j behind query i.
+  // Key j is reach + i - j tokens before query i.
   const int64_t reach = keys - queries;
   const bool self = options_.attend_self || options_.window == 0;
   Tensor seen = at::ones({queries, keys}, at::kBool).tril(reach - (self ? 0 : 1));  // [Tq, Tk]
   if (options_.window > 0) seen = seen.triu(reach - options_.window);
   if (!options_.mask_empty_cache && options_.window > 0) return seen;
-  if (positions.select(1, 0).ge(reach).all().item<bool>()) return seen;  // all keys are of its own
-  // A key further back than its row's document began stands for nothing.
+  // With `reach` or more tokens before every row's first query, all keys are its document's own.
+  if (positions.select(1, 0).ge(reach).all().item<bool>()) return seen;
+  // Masks keys from before the start of the row's document.
   const Tensor distance = (at::arange(queries, at::kLong) + reach).unsqueeze(1) -
                           at::arange(keys, at::kLong).unsqueeze(0);       // [Tq, Tk]
   const Tensor begun = distance.unsqueeze(0).le(positions.unsqueeze(2));  // [B, Tq, Tk]
@@ -161,7 +162,7 @@ Tensor WindowAttention::attend_window(const Tokens& t, int64_t level, ForwardCon
   if (window == 0)
     return attend_tile(t.q, t.all_keys, t.all_values, context.positions, bias, scope);
 
-  const int64_t behind = t.all_keys.size(2) - new_tokens - window;  // a recurrent layer keeps more
+  const int64_t behind = t.all_keys.size(2) - new_tokens - window;  // recurrent layers keep more
   const auto keys_for = [&](const Tensor& all, int64_t first, int64_t count) {
     return part_of(all, 2, behind + first, window + count);
   };
@@ -216,7 +217,7 @@ void WindowAttention::describe_keys(int64_t level, Extent count, const StatePlac
   StateEntry keys;
   keys.type = place.type;
   keys.shape = {place.rows(), count, options_.shape.heads, options_.shape.head_width};
-  if (options_.window == 0) keys.like = level_key(0, "keys");  // all levels keep as many
+  if (options_.window == 0) keys.like = level_key(0, "keys");  // all levels keep equally many
   StateEntry values = keys;
   values.like = level_key(level, "keys");
   layout.add(level_key(level, "keys"), keys);
@@ -226,7 +227,7 @@ void WindowAttention::describe_keys(int64_t level, Extent count, const StatePlac
 void WindowAttention::describe_state(int64_t level, const StatePlace& place,
                                      StateLayout& layout) const {
   if (options_.window > 0) return describe_keys(level, options_.window, place, layout);
-  // As many as the longest row has had, and those of documents before it in the same rows.
+  // At least as many as the longest row has; keys of earlier documents in the rows may precede.
   describe_keys(level, {place.longest(), kUnlimited}, place, layout);
 }
 

@@ -1,9 +1,9 @@
-// Attention over a sliding window of the past, with a cache of keys and values between calls
+// Attention over a sliding window of past tokens, with a cache of keys and values between calls
 // (Transformer-XL, and the Block-Recurrent paper's Slide). Queries and keys are L2-normalized per
-// head unless told otherwise, scores carry T5's relative bias and a learned scale per head.
+// head unless disabled; scores have T5's relative bias and a learned scale per head.
 //
 // Key j is visible to query i iff i - W <= j < i. Computed as tiles of W queries by 2W keys (the
-// previous block and their own), never as a T × T matrix.
+// previous and the current block), never as a T × T matrix.
 #pragma once
 
 #include "rondo/config/model_config.h"
@@ -15,16 +15,16 @@ namespace rondo {
 
 struct WindowOptions {
   nn::AttentionShape shape;
-  int64_t window = 0;             // W; 0 = no window: every earlier token and itself, growing cache
+  int64_t window = 0;             // W; 0 = none: all earlier tokens and the token itself
   bool attend_self = false;       // j <= i instead of j < i
-  bool mask_empty_cache = false;  // hide the zeros that stand for the time before a document
+  bool mask_empty_cache = false;  // mask the zeros that fill the cache before a document starts
   bool normalize = true;          // queries and keys of unit length
   bool reads_states = false;      // second queries for recurrent states: [self | cross] heads
   double input_dropout = 0.0;
   double attention_dropout = 0.0;
 };
 
-// Those of a language model's levels; `reads_states`: with queries for recurrent states.
+// Options for a language model's levels; `reads_states`: with queries for recurrent states.
 WindowOptions window_options(const LanguageModelConfig& config, bool reads_states);
 
 class WindowAttention : public TokenMixing {
@@ -43,29 +43,29 @@ class WindowAttention : public TokenMixing {
   void describe_keys(int64_t level, Extent count, const StatePlace& place,
                      StateLayout& layout) const;
 
-  // Everything about the new tokens, once for the whole context. All [B, H, ·, d].
+  // Projections of the new tokens. All [B, H, ·, d].
   struct Tokens {
     Tensor q, k, v;
     Tensor state_q;               // queries for recurrent states; undefined without reads_states
     Tensor all_keys, all_values;  // cached ones first
   };
   Tokens project(const MixingInput& in, const Scope& scope) const;
-  // Queries or keys as scores read them.
+  // Queries or keys, normalized if configured.
   Tensor for_scores(const Tensor& heads) const {
     return options_.normalize ? unit_length(heads) : heads;
   }
-  // Puts the cached keys and values in front.
+  // Prepends the cached keys and values.
   void attach_cache(Tokens& tokens, int64_t level, const ForwardContext& context) const;
-  // The window attention of all new tokens.
+  // Window attention of all new tokens.
   Tensor attend_window(const Tokens& tokens, int64_t level, ForwardContext& context,
                        const Scope& scope) const;
   // Attention of `queries` to recurrent states.
   Tensor attend_states(const Tensor& queries, const Tensor& keys, const Tensor& values,
                        const Scope& scope) const;
-  // Keeps the last `count` keys and values for the next context.
+  // Keeps the last `count` keys and values for the next call.
   static void keep(const Tokens& tokens, int64_t count, int64_t level, ForwardContext& context);
   Tensor output(const Tensor& heads, const Scope& scope) const;
-  // Of two sets of heads, side by side.
+  // Of two sets of heads, concatenated.
   Tensor output(const Tensor& heads, const Tensor& more, const Scope& scope) const;
 
   WindowWeights compile_weights(nn::WeightPacker& packer) const;
@@ -74,7 +74,7 @@ class WindowAttention : public TokenMixing {
   const Tensor& scale() const { return scale_; }
 
  private:
-  // `bias`, already scaled: made here unless it fits.
+  // `bias` (scaled) is recomputed unless its shape fits.
   Tensor attend_tile(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& positions,
                      Tensor& bias, const Scope& scope) const;
   Tensor mask(int64_t queries, int64_t keys, const Tensor& positions) const;

@@ -17,12 +17,12 @@ using svg::Point;
 using svg::Range;
 using svg::Scale;
 
-// The rectangle that axes span.
+// The plotting area.
 struct Frame {
   double left, right, top, bottom;
 };
 
-// Grid lines, numbers and names of both axes.
+// Grid lines, tick labels and names of both axes.
 std::string draw_axes(const Frame& f, const Axis& x_axis, const Scale& x, const Axis& y_axis,
                       const Scale& y) {
   std::string markup;
@@ -32,7 +32,7 @@ std::string draw_axes(const Frame& f, const Axis& x_axis, const Scale& x, const 
     markup += svg::line({f.left, at}, {f.right, at}, "class=\"axis\"");
     markup += svg::text({f.left - 8, at + 4}, Anchor::end, tick_text(t), "faint");
   }
-  double free_from = -1e9;  // so that numbers do not run into each other
+  double free_from = -1e9;  // keeps tick labels from overlapping
   for (const double t : x.ticks(6)) {
     const double at = x(t);
     const double half = svg::text_width(tick_text(t)) / 2;
@@ -59,7 +59,7 @@ std::string draw_interval(Point from, Point to) {
          svg::line({to.x - dx, to.y - dy}, {to.x + dx, to.y + dy}, style);
 }
 
-// A band around a series, there and back.
+// The band around a series as a polygon, forward along one edge and back along the other.
 std::string draw_band(const Series& series, size_t i, const Scale& x, const Scale& y) {
   if (series.band.size() != series.points.size()) return "";
   std::string there;

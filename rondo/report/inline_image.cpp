@@ -1,4 +1,4 @@
-// Pixels as text.
+// Base64 and embedded images.
 #include "rondo/report/inline_image.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// Finding free places, nearest first.
+// Searches for free positions, nearest first.
 #include "rondo/report/label_places.h"
 
 #include <algorithm>
@@ -7,7 +7,7 @@
 namespace rondo {
 namespace {
 
-constexpr double kMark = 6;  // half of a mark, with some room
+constexpr double kMark = 6;  // half the size of a marker, with some margin
 constexpr double kLineHeight = 14;
 
 PlacedLabel label_at(const LabeledPoint& p, double dx, double dy, double distance) {

@@ -1,4 +1,4 @@
-// Where the labels of points go: beside their points, over no other point and no other label.
+// Label placement: next to the points, overlapping no other point or label.
 #pragma once
 
 #include "rondo/report/svg.h"
@@ -12,10 +12,10 @@ struct LabeledPoint {
 
 struct PlacedLabel {
   svg::Point point;
-  svg::Point at;  // of the text's baseline
+  svg::Point at;  // the text's baseline
   svg::Anchor anchor = svg::Anchor::start;
   std::string text;
-  bool far = false;  // from its point: tie it
+  bool far = false;  // from its point: draw a connecting line
 };
 
 struct LabelBox {
@@ -25,11 +25,11 @@ struct LabelBox {
   }
 };
 
-// The box of a label as it will be shown.
+// The bounding box of a label as rendered.
 LabelBox box_of(const PlacedLabel& label);
 
-// In the order of the points; nearer places are tried first. A label that finds no free place
-// within `frame` is left out.
+// In the order of the points, nearest positions first. A label without a free position inside
+// `frame` is omitted.
 std::vector<PlacedLabel> place_labels(const std::vector<LabeledPoint>& points,
                                       const LabelBox& frame);
 

@@ -43,10 +43,10 @@ double widest(const std::vector<std::string>& labels) {
   return width;
 }
 
-// Where the parts of a heat map lie.
+// The layout of a heat map.
 struct HeatLayout {
   double left, top, cell_width, cell_height;
-  bool turned;  // labels of columns read upwards
+  bool turned;  // column labels read upward
   double bottom_room;
   int digits;
 };
@@ -92,7 +92,7 @@ std::string draw_column_labels(const HeatMap& map, const HeatLayout& l, double b
   for (size_t c = 0; c < map.columns.size(); ++c) {
     const double x = l.left + (static_cast<double>(c) + 0.5) * l.cell_width;
     const double half = l.turned ? 7 : svg::text_width(map.columns[c]) / 2;
-    if (x - half < free_from) continue;  // cells narrower than the letters are high
+    if (x - half < free_from) continue;  // would overlap the previous label
     free_from = x + half - 1;
     markup += l.turned ? svg::upward_text({x + 4, bottom + 6}, Anchor::end,
                                           svg::shortened(map.columns[c], 160), "faint")
@@ -101,13 +101,13 @@ std::string draw_column_labels(const HeatMap& map, const HeatLayout& l, double b
   return markup;
 }
 
-// Where two corners of a cell have values on both sides of a level: the point between them.
+// The point between two corners of a cell where the value crosses `level`.
 Point crossing(Point a, double va, Point b, double vb, double level) {
   const double t = (level - va) / (vb - va);
   return {a.x + t * (b.x - a.x), a.y + t * (b.y - a.y)};
 }
 
-// Five round levels within the range, denser near the bottom, where minima are.
+// Five round levels within the range, denser near the bottom, where the minima are.
 std::vector<double> contour_levels(const Range& range) {
   std::vector<double> levels;
   for (const double t : axis_ticks(range.low, range.high, 9)) {
@@ -165,7 +165,7 @@ std::vector<Piece> contour_pieces(const Grid& values, double level) {
           cuts.push_back(crossing(at[e], v[e], at[next], v[next], level));
         }
       }
-      // Two cuts, or four at a saddle, whose middle decides which belong together.
+      // Two crossings, or four at a saddle, where the center value decides which are connected.
       if (cuts.size() == 2) pieces.push_back({cuts[0], cuts[1]});
       if (cuts.size() != 4) continue;
       const bool joined = ((v[0] + v[1] + v[2] + v[3]) / 4 < level) == (v[0] < level);
@@ -225,7 +225,7 @@ std::string surface_plot(const SurfaceMap& map) {
   const auto last_column = static_cast<double>(map.x.size() - 1);
   const auto last_row = static_cast<double>(map.y.size() - 1);
   constexpr double kMiddle = 270, kTop = 130, kAcross = 230, kDepth = 95, kHeight = 170;
-  // x and y from -1 to 1, turned by 45 degrees, the viewer above.
+  // x and y from -1 to 1, rotated by 45 degrees, seen from above.
   const auto project = [&](size_t r, size_t c) {
     const double x = 2 * static_cast<double>(c) / last_column - 1;
     const double y = 2 * static_cast<double>(r) / last_row - 1;
@@ -234,7 +234,7 @@ std::string surface_plot(const SurfaceMap& map) {
                  kTop + 95 + (x + y) / 2 * kDepth - (z - 0.5) * kHeight};
   };
   std::string markup = svg::open(kTop + 2 * kDepth + 100, map.title, 2 * kMiddle + 110);
-  for (size_t r = 0; r + 1 < map.y.size(); ++r) {  // from the back to the front
+  for (size_t r = 0; r + 1 < map.y.size(); ++r) {  // back to front
     for (size_t c = 0; c + 1 < map.x.size(); ++c) {
       const std::array<std::array<size_t, 2>, 4> corners = {
           {{r, c}, {r, c + 1}, {r + 1, c + 1}, {r + 1, c}}};

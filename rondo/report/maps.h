@@ -14,16 +14,16 @@ struct HeatMap {
   std::string title;    // for screen readers
   std::string x_label;  // of the columns
   std::string y_label;  // of the rows
-  std::string legend;   // what the colors stand for
+  std::string legend;   // the meaning of the colors
   std::vector<std::string> rows = {};
   std::vector<std::string> columns = {};
-  Grid values = {};                           // not finite: the cell is left blank
-  std::optional<double> low = {}, high = {};  // of the legend; nothing: the values'
+  Grid values = {};                           // cells with non-finite values are blank
+  std::optional<double> low = {}, high = {};  // of the legend; none: the range of the values
   bool diverging = false;                     // around 0, which is white
   bool upward = false;                        // the first row at the bottom
 };
 
-// Values are written into cells that have room for them, and are titles of the others.
+// Values are printed in cells large enough for them, and are tooltips otherwise.
 std::string heat_map(const HeatMap& map);
 
 // Values over a plane.
@@ -35,12 +35,12 @@ struct SurfaceMap {
   std::optional<double> low = {}, high = {};
 };
 
-// Colors with contour lines, which bear their values.
+// Colors with labeled contour lines.
 std::string contour_map(const SurfaceMap& map);
-// The same seen from above at an angle.
+// The same as an oblique view from above.
 std::string surface_plot(const SurfaceMap& map);
 
-// Pieces of the line where the values are `level`, in units of cells: x = column, y = row.
+// Segments of the contour at `level`, in cell units: x = column, y = row.
 struct Piece {
   svg::Point from, to;
 };

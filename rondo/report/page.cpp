@@ -1,4 +1,4 @@
-// HTML with its style inside.
+// HTML with embedded style.
 #include "rondo/report/page.h"
 
 #include <fmt/format.h>
@@ -6,7 +6,7 @@
 namespace rondo {
 namespace {
 
-// Colors are variables, so that the SVG figures follow the light or dark scheme as well.
+// Colors are variables, so that SVG figures follow the light or dark scheme too.
 constexpr const char* kStyle = R"(
 :root { --text: #1b1f24; --faint: #59626c; --line: #d0d7de; --back: #ffffff; --bar: #3b6ea5;
         --s0: #0072b2; --s1: #d55e00; --s2: #009e73; --s3: #cc79a7; --s4: #a07800; --s5: #3d9bd1;
@@ -35,7 +35,7 @@ img { max-width: 100%; height: auto; image-rendering: pixelated; }
 .shaded { font: 15px/1.9 ui-monospace, monospace; white-space: pre-wrap; overflow-wrap: anywhere; }
 mark { color: inherit; border-radius: 2px; }
 )";
-// Of the figures, which also stand alone (standalone_svg).
+// The style of figures, also used for standalone files (standalone_svg).
 constexpr const char* kFigureStyle = R"(
 svg { max-width: 100%; height: auto; } svg text { fill: var(--text); font: 13px system-ui, sans-serif; }
 svg .faint { fill: var(--faint); } svg .axis { stroke: var(--line); }

@@ -1,4 +1,4 @@
-// Web pages that stand alone: one file, no network, light and dark, readable on paper.
+// Self-contained web pages: one file, no network access, light and dark, printable.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace rondo {
 
-// `text` with &, <, > and quotes made harmless.
+// `text` with &, <, > and quotes escaped.
 std::string escape_html(std::string_view text);
 
 class Page {
@@ -16,9 +16,10 @@ class Page {
 
   void heading(std::string_view text);
   void paragraph(std::string_view text);
-  // A table; the first line is its head. Cells are text. All but the first column align right.
+  // A table; the first line is the header. Cells are plain text. All but the first column align
+  // right.
   void table(const std::vector<std::vector<std::string>>& lines);
-  // A figure: SVG or other markup, as given.
+  // A figure: SVG or other markup, inserted as is.
   void figure(std::string_view markup, std::string_view caption = {});
   void raw(std::string_view markup) { body_ += markup; }
 
@@ -32,7 +33,7 @@ class Page {
   std::string body_;
 };
 
-// The SVG of a figure as a file of its own, with the colors of a page. Empty if it has none.
+// The SVG of a figure as a separate file, with the colors of a page. Empty if it has none.
 std::string standalone_svg(std::string_view figure);
 
 }  // namespace rondo

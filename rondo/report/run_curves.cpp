@@ -1,4 +1,4 @@
-// Reading logs of runs.
+// Reading run logs.
 #include "rondo/report/run_curves.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// What runs logged while they were trained (metrics.jsonl), as curves over steps.
+// The training logs of runs (metrics.jsonl) as curves over steps.
 #pragma once
 
 #include <map>
@@ -10,22 +10,22 @@ namespace rondo {
 
 using Curve = std::map<double, double>;  // by step
 
-// One logged number; empty if the run has none of that name.
+// One logged metric; empty if the run did not log it.
 Curve read_curve(const std::string& run, const std::string& key);
-// All of them, by name.
+// All metrics, by name.
 std::map<std::string, Curve> read_curves(const std::string& run);
 
-// The numbers of a task by which its runs are judged, in this order.
+// The metrics by which runs of a task are compared, in this order.
 struct LoggedMetric {
   const char* key;
   const char* title;
   bool higher_is_better;
 };
 std::vector<LoggedMetric> logged_metrics(const std::string& task);
-// The best value of a curve; nothing if it is empty.
+// The best value of a curve; nullopt if it is empty.
 std::optional<double> best_of(const Curve& curve, const LoggedMetric& metric);
 
-// The last parts of the runs' paths, or all of them where these are the same.
+// The last components of the runs' paths, or the full paths if these are not unique.
 std::vector<std::string> short_run_names(const std::vector<std::string>& runs);
 
 }  // namespace rondo

@@ -1,4 +1,4 @@
-// The report of runs.
+// The comparison report of runs.
 #include "rondo/report/run_report.h"
 
 #include <fmt/format.h>
@@ -45,7 +45,7 @@ double last_of(const Run& run, const std::string& key) {
   return found == run.curves.end() || found->second.empty() ? 0 : found->second.rbegin()->second;
 }
 
-// Numbers of one task, best first where runs have them.
+// The metrics of all tasks among the runs, without duplicates.
 std::vector<LoggedMetric> metrics_of(const std::vector<Run>& runs) {
   std::vector<LoggedMetric> metrics;
   for (const Run& run : runs) {
@@ -88,7 +88,7 @@ std::vector<std::vector<std::string>> score_table(const std::vector<Run>& runs) 
   return lines;
 }
 
-// Keys that not all runs have with the same value.
+// Configuration keys whose values differ between runs.
 std::vector<std::vector<std::string>> difference_table(const std::vector<Run>& runs) {
   std::vector<std::string> order;
   std::map<std::string, std::vector<std::string>> values;
@@ -146,7 +146,7 @@ RunReport report_runs(const std::vector<std::string>& paths) {
   const std::vector<std::string> names = short_run_names(paths);
   std::vector<Run> runs;
   for (size_t i = 0; i < paths.size(); ++i) runs.push_back(read_run(paths[i], names[i]));
-  Page page(runs.size() == 1 ? "Run " + names[0] : "Runs compared");
+  Page page(runs.size() == 1 ? "Run " + names[0] : "Run comparison");
   const auto scores = score_table(runs);
   const auto differences = difference_table(runs);
   page.table(scores);
@@ -154,9 +154,8 @@ RunReport report_runs(const std::vector<std::string>& paths) {
     const std::string chart = curve_chart(runs, m.key, m.title, false);
     if (!chart.empty()) page.figure(chart, fmt::format("{}.", m.title));
   }
-  const char* kCurves[][2] = {{"loss", "training loss"},
-                              {"gradient_norm", "norm of the gradient"},
-                              {"rate", "learning rate"}};
+  const char* kCurves[][2] = {
+      {"loss", "training loss"}, {"gradient_norm", "gradient norm"}, {"rate", "learning rate"}};
   for (const auto& [key, label] : kCurves) {
     const std::string chart = curve_chart(runs, key, label, std::string(key) == "gradient_norm");
     if (!chart.empty()) page.figure(chart, fmt::format("{}.", label));

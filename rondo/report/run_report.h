@@ -1,4 +1,4 @@
-// Runs side by side: their curves, their best scores, and the keys in which they differ.
+// Compares runs: their curves, best scores, and differing configuration keys.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -13,7 +13,7 @@ struct RunReport {
   std::string text;  // for the terminal
 };
 
-// Error{bad_input} if one of them is no run folder.
+// Error{bad_input} if one of them is not a run folder.
 RunReport report_runs(const std::vector<std::string>& runs);
 
 }  // namespace rondo

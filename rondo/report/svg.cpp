@@ -1,4 +1,4 @@
-// Parts of charts.
+// Chart primitives.
 #include "rondo/report/svg.h"
 
 #include <fmt/format.h>
@@ -179,7 +179,7 @@ double text_width(std::string_view text) {
   double width = 0;
   for (const char c : text) {
     const auto byte = static_cast<unsigned char>(c);
-    if ((byte & 0xC0U) == 0x80U) continue;  // within a UTF-8 character
+    if ((byte & 0xC0U) == 0x80U) continue;  // UTF-8 continuation byte
     width += byte >= 0xE3U                                                ? 13
              : byte == 'm' || byte == 'w' || (byte >= 'A' && byte <= 'Z') ? 9
                                                                           : 7;

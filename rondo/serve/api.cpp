@@ -1,8 +1,11 @@
-// Routing, keys, and what a server says about itself.
+// Routing, authentication, and information about the server.
 #include "rondo/serve/api.h"
 
+#include <arpa/inet.h>
 #include <fmt/format.h>
+#include <signal.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include <filesystem>
 
@@ -17,8 +20,9 @@ namespace {
 
 using nlohmann::json;
 
-constexpr int64_t kLargeBody = 64 << 10;  // bytes; takes too long for a thread that speaks HTTP
+constexpr int64_t kLargeBody = 64 << 10;  // bytes; takes too long for an HTTP thread
 constexpr size_t kMostInBackground = 64;
+const std::string kTemporaryPrefix = "rondo-serve-";
 
 bool matches(std::string_view pattern, std::string_view path, std::string& name) {
   const size_t star = pattern.find('*');
@@ -33,9 +37,28 @@ bool matches(std::string_view pattern, std::string_view path, std::string& name)
   return name.find('/') == std::string::npos;
 }
 
+// 127.0.0.0/8, and not a name that begins like it (127.example.org).
+bool is_loopback_address(const std::string& host) {
+  in_addr address = {};
+  return inet_pton(AF_INET, host.c_str(), &address) == 1 && ntohl(address.s_addr) >> 24 == 127;
+}
+
+// Folders of servers that were killed: /dev/shm/rondo-serve-PID-*.
+void remove_abandoned(const std::string& place) {
+  std::error_code ignored;
+  for (const auto& entry : std::filesystem::directory_iterator(place, ignored)) {
+    const std::string name = entry.path().filename();
+    if (name.rfind(kTemporaryPrefix, 0) != 0) continue;
+    const long process = std::strtol(name.c_str() + kTemporaryPrefix.size(), nullptr, 10);
+    const bool ended = process > 0 && kill(static_cast<pid_t>(process), 0) != 0 && errno == ESRCH;
+    if (ended)
+      std::filesystem::remove_all(entry.path(), ignored);  // fails for other users' folders
+  }
+}
+
 bool is_loopback_name(const std::string& host) {
-  // A browser, which is what this is about, always says a name.
-  return host.empty() || host == "localhost" || host == "::1" || host.rfind("127.", 0) == 0;
+  // Browsers, against which this protects, always send a name.
+  return host.empty() || host == "localhost" || host == "::1" || is_loopback_address(host);
 }
 
 }  // namespace
@@ -55,15 +78,15 @@ Api::Api(const Limits& limits, Engine& engine, StateStore& states, Metrics& metr
       metrics_(metrics),
       options_(std::move(options)),
       background_(kMostInBackground) {
-  // In memory where the system has a place for it: state files are made durable as they are
-  // written.
+  // In memory if possible: state files are flushed to disk as they are written.
   for (const std::string& place : {std::string("/dev/shm"), std::string("/tmp")}) {
-    std::string folder = place + "/rondo-serve-XXXXXX";
+    remove_abandoned(place);
+    std::string folder = fmt::format("{}/{}{}-XXXXXX", place, kTemporaryPrefix, getpid());
     if (mkdtemp(folder.data()) == nullptr) continue;
     temporary_folder_ = folder;
     return;
   }
-  throw Error(ExitCode::io, "cannot make a temporary folder in /dev/shm or /tmp");
+  throw Error(ExitCode::io, "cannot create a temporary folder in /dev/shm or /tmp");
 }
 
 Api::~Api() {
@@ -78,7 +101,7 @@ void Api::serve(ServedModels& models, std::function<int64_t()> connections) {
 
 ServedModels& Api::models() const {
   ServedModels* models = models_;
-  if (models == nullptr) throw http::ApiError(503, "the models are being loaded").retry_after(1);
+  if (models == nullptr) throw http::ApiError(503, "the models are still loading").retry_after(1);
   return *models;
 }
 
@@ -119,20 +142,20 @@ const Api::Route& Api::find_route(const Request& request, std::string* name) {
     if (name != nullptr) *name = found;
     return route;
   }
-  if (known) throw http::ApiError(405, request.path + ": not with this method");
-  throw http::ApiError(404, "there is nothing at " + printable(request.path));
+  if (known) throw http::ApiError(405, request.path + ": method not allowed");
+  throw http::ApiError(404, "not found: " + printable(request.path));
 }
 
 void Api::check_caller(const Request& request, const Route& route) const {
   const std::string host = http::host_of(request.field("host"));
   if (options_.keys.empty() && options_.loopback_names_only && !is_loopback_name(host)) {
-    throw http::ApiError(403, "this server answers to localhost alone", "Host");
+    throw http::ApiError(403, "this server only accepts requests to localhost", "Host");
   }
   const std::string& origin = request.field("origin");
   const size_t scheme = origin.find("://");
-  if (!origin.empty() && origin != "null" &&
+  if (!origin.empty() &&
       (scheme == std::string::npos || origin.substr(scheme + 3) != request.field("host"))) {
-    throw http::ApiError(403, "pages of other sites may not call this server", "Origin");
+    throw http::ApiError(403, "requests from other sites' pages are not allowed", "Origin");
   }
   if (options_.keys.empty() || route.open) return;
   std::string given = request.field("x-api-key");
@@ -142,7 +165,7 @@ void Api::check_caller(const Request& request, const Route& route) const {
   for (const std::string& key : options_.keys) {
     fits = http::equal_in_constant_time(given, key) || fits;
   }
-  if (!fits) throw http::ApiError(401, "a valid API key is needed: Authorization: Bearer KEY");
+  if (!fits) throw http::ApiError(401, "a valid API key is required: Authorization: Bearer KEY");
 }
 
 http::BodyPlan Api::begin(const Request& head, const Client& client) {
@@ -210,7 +233,7 @@ void Api::list_models(const Request&, const Client& client) {
 
 void Api::page(const Request& request, const Client& client) {
   const http::PageFile* file = http::find_page_file(request.path);
-  if (file == nullptr) throw http::ApiError(404, "there is nothing at " + printable(request.path));
+  if (file == nullptr) throw http::ApiError(404, "not found: " + printable(request.path));
   http::Response response;
   response.content_type = file->content_type;
   response.body = std::string(file->text);

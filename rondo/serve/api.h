@@ -1,4 +1,4 @@
-// The endpoints of a server: who may call what with how large a body, and what comes back.
+// The endpoints of a server: access control, body limits and responses.
 #pragma once
 
 #include <atomic>
@@ -12,9 +12,9 @@
 namespace rondo::serve {
 
 struct ApiOptions {
-  std::vector<std::string> keys;  // any of them opens; none: no key is asked for
-  // Without keys only requests to a loopback name are answered, so that no page of another site
-  // reaches the server through a name of its own (DNS rebinding).
+  std::vector<std::string> keys;  // any of them grants access; empty: no key needed
+  // Without keys, only requests to a loopback name are answered, so that no other site's page can
+  // reach the server through a name of its own (DNS rebinding).
   bool loopback_names_only = true;
 };
 
@@ -24,9 +24,9 @@ class Api : public http::Handler {
       ApiOptions options);
   ~Api() override;
 
-  // Until this is called everything but /health answers 503. `connections`: how many there are.
+  // Until this is called, everything but /health answers 503. `connections` returns their number.
   void serve(ServedModels& models, std::function<int64_t()> connections);
-  // Finishes what the background thread has at hand.
+  // Finishes pending work of the background thread.
   void stop() { background_.stop(); }
 
   http::BodyPlan begin(const http::Request& head,
@@ -41,18 +41,18 @@ class Api : public http::Handler {
   enum class Body { none, text, image, file };
   struct Route {
     const char* method;
-    const char* path;  // '*' stands for a name
+    const char* path;  // '*' matches a name
     Body body;
     Answer answer;
     bool open = false;  // needs no key
   };
   static const std::vector<Route>& routes();
-  // ApiError{404} or {405} if there is none. `name` receives what stands for '*'.
+  // ApiError{404} or {405} if there is none. `name` receives the text matched by '*'.
   static const Route& find_route(const Request& request, std::string* name = nullptr);
   void check_caller(const Request& request, const Route& route) const;
   ServedModels& models() const;
 
-  // api.cpp
+  // api.cpp, api_props.cpp
   void health(const Request& request, const Client& client);
   void metrics_text(const Request& request, const Client& client);
   void props(const Request& request, const Client& client);
@@ -95,7 +95,7 @@ class Api : public http::Handler {
 void reply_json(const std::shared_ptr<http::Exchange>& client, const nlohmann::json& body,
                 int status = 200);
 
-// The state in a file, of whichever of the models it belongs to. ApiError{409} if of none.
+// Loads a state file of whichever model it belongs to. ApiError{409} if that is not served.
 SavedState load_state_file(const ServedModels& models, const std::string& path);
 
 }  // namespace rondo::serve

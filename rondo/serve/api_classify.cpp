@@ -1,4 +1,4 @@
-// Images to classes, and where the network looked.
+// Image classification and attention maps.
 #include <fmt/format.h>
 
 #include <charconv>
@@ -14,7 +14,7 @@ namespace {
 
 using nlohmann::json;
 
-// The image and its options: from the query, or from the parts of a form.
+// The image and its options, from the query or the parts of a form.
 struct ClassifyRequest {
   std::string_view image;
   std::string model;
@@ -38,14 +38,14 @@ ClassifyRequest read_classify(const http::Request& request) {
     }
   }
   if (r.image.empty()) {
-    throw http::ApiError(400, "expected a JPEG or PNG file as the body, or as 'image' of a form",
+    throw http::ApiError(400, "expected a JPEG or PNG file as the body or as form field 'image'",
                          "image");
   }
   if (const auto top = options.find("top"); top != options.end()) {
     const std::string& text = top->second;
     const auto read = std::from_chars(text.data(), text.data() + text.size(), r.top);
     if (read.ec != std::errc() || read.ptr != text.data() + text.size() || r.top < 1) {
-      throw http::ApiError(422, "top: expected a number of 1 or more", "top");
+      throw http::ApiError(422, "top: expected a whole number of at least 1", "top");
     }
   }
   r.model = options["model"];

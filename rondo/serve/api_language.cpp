@@ -1,4 +1,4 @@
-// Completions, chats, tokens.
+// Completions, chat, tokenization.
 #include <fmt/format.h>
 
 #include "rondo/http/text_output.h"

@@ -74,7 +74,7 @@ void Api::props(const Request&, const Client& client) {
                       {"translation", translation},
                       {"image", image},
                       {"chat_template",
-                       "Role: text, an empty line after each, then 'Assistant:'; "
+                       "Role: text, with an empty line after each, then 'Assistant:'; "
                        "the models are not chat-tuned"},
                       {"running", engine_.running()},
                       {"queued", engine_.queued()},

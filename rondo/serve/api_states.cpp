@@ -1,4 +1,4 @@
-// States as resources.
+// Saved states as HTTP resources.
 #include <fmt/format.h>
 
 #include <filesystem>
@@ -24,7 +24,7 @@ std::string query_of(const http::Request& request, const std::string& key) {
   return found == request.query.end() ? std::string() : found->second;
 }
 
-// A file that is gone when nobody uses it any more.
+// A file that is deleted when no longer used.
 struct TemporaryFile {
   explicit TemporaryFile(std::string its_path) : path(std::move(its_path)) {}
   ~TemporaryFile() {
@@ -36,7 +36,7 @@ struct TemporaryFile {
   const std::string path;
 };
 
-// An upload that goes to a file first.
+// Writes an upload to a file first.
 class FileSink : public http::BodySink {
  public:
   using Use = std::function<void(std::shared_ptr<TemporaryFile>)>;
@@ -47,7 +47,7 @@ class FileSink : public http::BodySink {
 
   bool write(std::string_view data, const std::function<void()>&) override {
     out_.write(data.data(), static_cast<std::streamsize>(data.size()));
-    if (!out_) throw http::ApiError(503, "there is no room to receive the file");
+    if (!out_) throw http::ApiError(503, "no space left to receive the file");
     return true;
   }
   void finish() override {
@@ -61,6 +61,19 @@ class FileSink : public http::BodySink {
   std::ofstream out_;
   Use use_;
 };
+
+// Errors do not name the server's temporary file.
+SavedState load_uploaded_state(const ServedModels& models, const std::string& path) {
+  try {
+    return load_state_file(models, path);
+  } catch (const Error& error) {
+    std::string message = error.message();
+    for (size_t at = message.find(path); at != std::string::npos; at = message.find(path)) {
+      message.replace(at, path.size(), "the uploaded file");
+    }
+    throw Error(error.code(), message, error.advice());
+  }
+}
 
 }  // namespace
 
@@ -101,6 +114,7 @@ void Api::list_states(const Request&, const Client& client) {
 }
 
 void Api::get_state(const Request& request, const Client& client) {
+  models();
   const std::string name = query_of(request, "*");
   const SavedState saved = find_state(name);
   background_.post(client, [this, name, saved, client] {
@@ -123,7 +137,7 @@ std::shared_ptr<http::BodySink> Api::receive_state(const Request& head, const Cl
   return std::make_shared<FileSink>(
       temporary_file(), [this, name, client](const std::shared_ptr<TemporaryFile>& file) {
         background_.post(client, [this, name, client, file] {
-          const SavedState saved = load_state_file(models(), file->path);
+          const SavedState saved = load_uploaded_state(models(), file->path);
           states_.put(name, saved);
           reply_json(client, state_json(name, saved), 201);
         });
@@ -133,6 +147,7 @@ std::shared_ptr<http::BodySink> Api::receive_state(const Request& head, const Cl
 void Api::put_state(const Request&, const Client&) {}  // receive_state() has answered
 
 void Api::delete_state(const Request& request, const Client& client) {
+  models();
   const std::string name = query_of(request, "*");
   http::check_state_name(name, "name");
   if (!states_.remove(name)) {

@@ -1,4 +1,4 @@
-// Translation, in LibreTranslate's shape.
+// Translation, compatible with LibreTranslate.
 #include <fmt/format.h>
 
 #include "rondo/base/text.h"
@@ -26,7 +26,7 @@ ServedTranslationModel& find_pair(const ServedModels& models, const http::JsonRe
   const std::string source = in.text("source", "auto");
   const std::string target = in.text("target", "");
   if (in.has("model")) return models.find_translation(in.text("model", ""));
-  models.find_translation("");  // 404 if none is served
+  models.find_translation("");  // throws 404 if none is served
   for (const auto& model : models.translation) {
     const PairConfig& pair = model->trained.data;
     const bool from = source == "auto" || source.empty() || source == pair.source;
@@ -38,7 +38,7 @@ ServedTranslationModel& find_pair(const ServedModels& models, const http::JsonRe
                        "target");
 }
 
-// What one text was translated to: its lines joined again.
+// The translation of one text: its lines joined again.
 struct Joined {
   std::vector<std::string> texts;  // best first
   json details = json::array();
@@ -98,7 +98,7 @@ void Api::translate(const Request& request, const Client& client) {
   }
   if (wanted.lines.empty()) return reply_json(client, {{"translatedText", json::array()}});
   const auto n_best = static_cast<size_t>(wanted.n_best);
-  // Of the first line: what a person looks at.
+  // Attention of the first line only, to be displayed.
   const std::string watched = in.boolean("attention", false) ? wanted.lines.front() : "";
   const auto tell = [client, list, counts, n_best, watched,
                      &model](const std::vector<Translation>& all) {

@@ -1,4 +1,4 @@
-// Attention as pictures and tables.
+// Attention as images and tables.
 #include "rondo/serve/attention_views.h"
 
 #include <fmt/format.h>
@@ -40,7 +40,7 @@ std::string level_name(const std::string& name) {
   return out.empty() ? name : out;
 }
 
-// The side of a square of `tokens` patches, with or without a class token; 0: none.
+// The side of a square of `tokens` patches, with or without a class token; 0 if there is none.
 int64_t square_side(int64_t tokens, bool& class_token) {
   for (const int64_t extra : {0, 1}) {
     const auto side =
@@ -55,7 +55,7 @@ uint8_t to_byte(double value) {
   return static_cast<uint8_t>(std::clamp(value, 0.0, 1.0) * 255.0 + 0.5);
 }
 
-// The image in gray, redder where `heat` [h, h] is large, enlarged to be seen.
+// The image in gray, redder where `heat` [h, h] is large, enlarged for display.
 std::string heat_png(const Tensor& heat, const std::vector<float>& pixels, int64_t side) {
   constexpr int64_t kLeast = 224;
   const int64_t scale = std::max<int64_t>(1, (kLeast + side - 1) / side);

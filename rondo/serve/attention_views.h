@@ -1,5 +1,5 @@
-// Where a network looked: what attention put on parts of an image, level by level, and on source
-// tokens for each target token. Seen by an observer on the network's own forward pass.
+// What a network attends to: parts of an image, level by level, and source tokens for each target
+// token. Collected by an observer in the network's own forward pass.
 #pragma once
 
 #include "rondo/data/pair_tokenizers.h"
@@ -10,13 +10,13 @@ namespace rondo::serve {
 
 struct HeatMap {
   std::string name;  // "level 3", or "stage 1, level 2"
-  std::string png;   // the image in gray, colored where the network looked
+  std::string png;   // the image in gray, colored by attention
 };
 
-// Attention rollout (Abnar and Zuidema): the product over levels of the mean of heads, half of it
-// identity for the residual stream; what reaches the class token, or all tokens on average. A map
-// after every level; where the number of tokens changes (a pyramid's stages) it begins anew. Levels
-// that attend within groups are left out. pixels: [3, side, side].
+// Attention rollout (Abnar and Zuidema): the product over levels of the mean over heads, averaged
+// with the identity for the residual stream; what reaches the class token, or all tokens on
+// average. One map per level; where the number of tokens changes (a pyramid's stages) the product
+// restarts. Levels that attend within groups are skipped. pixels: [3, side, side].
 std::vector<HeatMap> attention_rollout(Network& network, const std::vector<float>& pixels,
                                        int64_t side);
 
@@ -26,7 +26,7 @@ struct CrossAttentionView {
   std::vector<std::vector<double>> weights;  // [target][source]
 };
 
-// Of the decoder's last level, mean of heads. `target`: ids without special tokens.
+// For the decoder's last level, averaged over heads. `target`: ids without special tokens.
 CrossAttentionView cross_attention(EncoderDecoder& model, const PairTokenizers& tokenizers,
                                    const std::string& source, const std::vector<int32_t>& target);
 

@@ -1,4 +1,4 @@
-// Work beside HTTP and engine.
+// The background thread.
 #include "rondo/serve/background.h"
 
 #include "rondo/base/error.h"

@@ -1,5 +1,5 @@
-// A thread for what is too long for the threads that speak HTTP and is no work for the engine:
-// large bodies, images to decode, state files.
+// A thread for work that takes too long for the HTTP threads and does not belong on the engine's:
+// large bodies, image decoding, state files.
 #pragma once
 
 #include <condition_variable>
@@ -20,10 +20,10 @@ class Background {
   Background(const Background&) = delete;
   Background& operator=(const Background&) = delete;
 
-  // Answers `exchange` (null: nobody waits, the log is told) with what `work` throws. ApiError{429}
-  // if too much waits.
+  // If `work` throws, answers `exchange` with the error (null: logs it). ApiError{429} if too much
+  // work is waiting.
   void post(std::shared_ptr<http::Exchange> exchange, std::function<void()> work);
-  // Finishes what waits.
+  // Finishes all waiting work.
   void stop();
 
  private:
@@ -37,8 +37,8 @@ class Background {
   std::thread thread_;
 };
 
-// Runs `work`, and answers with what it throws: an ApiError as it is, an Error of the library about
-// its input as 400, anything else as 500.
+// Runs `work` and answers with what it throws: an ApiError as is, a library Error about bad input
+// as 400, anything else as 500.
 void answer_errors(http::Exchange& exchange, const std::function<void()>& work);
 
 }  // namespace rondo::serve

@@ -1,4 +1,4 @@
-// Batches of images.
+// Batching of images.
 #include "rondo/serve/classify_batcher.h"
 
 #include <algorithm>

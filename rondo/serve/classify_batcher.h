@@ -1,4 +1,4 @@
-// Images that wait, classified together.
+// Classifies waiting images in batches.
 #pragma once
 
 #include "rondo/infer/classifier.h"
@@ -11,9 +11,10 @@ class ClassifyBatcher;
 
 class ClassifyTask : public Task {
  public:
-  // Called on the engine's thread with the likeliest classes, and the pixels for further study.
+  // Called on the engine's thread with the most likely classes, and the pixels for further
+  // analysis.
   using Tell = std::function<void(const Prediction&, const std::vector<float>& pixels)>;
-  // `pixels`: as Classifier::prepare() makes them.
+  // `pixels`: as produced by Classifier::prepare().
   ClassifyTask(std::vector<float> pixels, int64_t top, std::shared_ptr<http::Exchange> exchange,
                ClassifyBatcher& batcher, Tell tell)
       : pixels_(std::move(pixels)),

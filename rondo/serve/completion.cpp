@@ -1,4 +1,4 @@
-// Writing texts for one request.
+// Generating text for one request.
 #include "rondo/serve/completion.h"
 
 #include <fmt/format.h>
@@ -13,17 +13,18 @@
 namespace rondo::serve {
 namespace {
 
-// A client that has so many bytes still to take is waited for.
+// A sequence pauses while its client has more than this many bytes to receive.
 constexpr int64_t kMostUnsent = 32 << 10;
 
 uint64_t random_number() {
   thread_local std::mt19937_64 generator{std::random_device{}()};
-  return generator() >> 11;  // exact as a number of JavaScript
+  return generator() >> 11;  // exact as a JavaScript number
 }
 
 uint64_t seed_of(const http::CompletionRequest& r) { return r.has_seed ? r.seed : random_number(); }
 
-SamplerOptions sampler_options(const http::CompletionRequest& r, uint64_t seed) {
+SamplerOptions sampler_options(const http::CompletionRequest& r, uint64_t seed,
+                               const TrainedLanguageModel& model) {
   SamplerOptions o;
   o.temperature = r.temperature;
   o.top_k = r.top_k;
@@ -31,6 +32,7 @@ SamplerOptions sampler_options(const http::CompletionRequest& r, uint64_t seed) 
   o.repetition_penalty = r.repetition_penalty;
   o.repetition_window = r.repetition_window;
   o.seed = seed;
+  o.excluded = tokens_without_text(*model.tokenizer, model.model->config().vocabulary);
   return o;
 }
 
@@ -85,7 +87,7 @@ Completion::Completion(const http::CompletionRequest& request,
   const auto n = static_cast<size_t>(request_.n);
   for (size_t i = 0; i < prompts_.size() * n; ++i) {
     choices_.push_back(std::make_unique<Choice>(
-        *this, i, sampler_options(request_, request_.seed + i % n), request_.stop));
+        *this, i, sampler_options(request_, request_.seed + i % n, model_.trained), request_.stop));
   }
   left_ = sequences();
 }
@@ -238,11 +240,11 @@ void Completion::sequence_over(Sequence& s) {
   if (!rest.empty() || !c.logprobs.empty())
     reply_.text(s.index, rest, std::exchange(c.logprobs, {}));
   if (c.gain != nullptr) tell_gain(c, /*all=*/true);
-  reply_.finish(s.index, c.reason.empty() ? "length" : c.reason);
-  if (!request_.save_state.empty()) {
+  if (!request_.save_state.empty()) {  // first: it may fail
     states_.put(request_.save_state,
                 saved_state(model_.scheduler->state_of(s), model_.name, model_.fingerprint));
   }
+  reply_.finish(s.index, c.reason.empty() ? "length" : c.reason);
   if (--left_ == 0) end();
 }
 

@@ -1,4 +1,4 @@
-// One request for text: reads its prompts, writes, and tells.
+// One request for text: processes its prompts, generates, and streams the reply.
 #pragma once
 
 #include "rondo/http/completion_reply.h"
@@ -11,7 +11,7 @@ namespace rondo::serve {
 
 class Completion : public Task, public SequenceOwner {
  public:
-  // Tokenizes prompts and looks up the state. ApiError for what the model does not have.
+  // Tokenizes prompts and looks up the state. ApiError for unknown tokens or states.
   Completion(const http::CompletionRequest& request, std::shared_ptr<http::Exchange> exchange,
              ServedLanguageModel& model, StateStore& states, const Limits& limits,
              Metrics& metrics);
@@ -31,7 +31,7 @@ class Completion : public Task, public SequenceOwner {
         : sequence(owner, index, options), output(stop) {}
     Sequence sequence;
     http::TextOutput output;
-    std::vector<http::TokenLogprob> logprobs;  // of tokens whose text is still held
+    std::vector<http::TokenLogprob> logprobs;  // of tokens whose text is held back
     int64_t written = 0;
     std::string reason;
     std::unique_ptr<StateGain> gain;
@@ -62,7 +62,7 @@ class Completion : public Task, public SequenceOwner {
   int64_t end_token_;
   std::vector<std::vector<int32_t>> prompts_;
   std::vector<std::unique_ptr<Choice>> choices_;  // n for the first prompt, n for the second, ...
-  int64_t left_ = 0;                              // choices that are not over
+  int64_t left_ = 0;                              // unfinished choices
   bool done_ = false;
 };
 

@@ -1,4 +1,4 @@
-// Reading an upload.
+// Tokenizing and processing an upload.
 #include "rondo/serve/document_upload.h"
 
 #include <fmt/format.h>
@@ -55,7 +55,7 @@ void DocumentUpload::finish() {
   engine_.wake();
 }
 
-// Pieces are cut by their number alone, not by how the document arrived.
+// Pieces have fixed offsets, independent of how the document arrived.
 std::vector<int32_t> DocumentUpload::take(size_t count) {
   std::function<void()> resume;
   std::vector<int32_t> piece;

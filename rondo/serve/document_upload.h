@@ -1,5 +1,5 @@
 // A document of any length that becomes a saved state while it is uploaded: tokenized as it
-// arrives, read in pieces between steps, and held up when the model does not keep up.
+// arrives, processed in pieces between steps, and paused when the model cannot keep up.
 #pragma once
 
 #include "rondo/serve/served_models.h"
@@ -12,16 +12,16 @@ class DocumentUpload : public http::BodySink,
                        public Task,
                        public SequenceOwner {
  public:
-  // Continues from `from`, or a new document.
+  // Continues from `from`, or starts a new document.
   DocumentUpload(std::string name, std::shared_ptr<http::Exchange> exchange,
                  ServedLanguageModel& model, StateStore& states, Engine& engine, State from);
 
-  // By the threads that speak HTTP.
+  // Called by the HTTP threads.
   bool write(std::string_view data, const std::function<void()>& resume) override;
   void finish() override;
   void abandon() override { abandoned_ = true; }
 
-  // By the engine's.
+  // Called by the engine's thread.
   std::vector<int32_t> take(size_t count) override;
   bool at_end() const override;
 
@@ -29,6 +29,8 @@ class DocumentUpload : public http::BodySink,
   void start() override;
   void stop() override;
   bool done() const override { return done_; }
+  // Documents of any length: only a sender that stalls is cut off, by its connection.
+  bool has_deadline() const override { return false; }
   void fail(const http::ApiError& error) override;
 
  private:
@@ -51,10 +53,10 @@ class DocumentUpload : public http::BodySink,
   std::atomic<bool> abandoned_{false};
 
   mutable std::mutex mutex_;
-  std::string text_;  // not tokenized yet
+  std::string text_;  // not yet tokenized
   std::deque<int32_t> tokens_;
   bool ended_ = false;
-  std::function<void()> resume_;  // set while the sender is held up
+  std::function<void()> resume_;  // set while the sender is paused
 };
 
 }  // namespace rondo::serve

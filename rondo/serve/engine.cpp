@@ -1,4 +1,4 @@
-// Queue, admission and the loop.
+// The queue, admission, and the main loop.
 #include "rondo/serve/engine.h"
 
 #include "rondo/base/error.h"
@@ -70,8 +70,8 @@ void Engine::stop() {
   if (thread_.joinable()) thread_.join();
 }
 
-// Requests are started in the order they came; one that needs more room than there is holds back
-// those behind it, else it would wait for ever.
+// Starts requests in order of arrival; one that needs more capacity than is free blocks those
+// behind it, otherwise it could wait forever.
 bool Engine::admit() {
   std::shared_ptr<Task> task;
   {
@@ -110,14 +110,15 @@ void Engine::expire_queue() {
     }
   }
   for (const auto& task : expired) {
-    task->fail(http::ApiError(503, "the request waited too long for its turn").retry_after(5));
+    task->fail(http::ApiError(503, "the request waited too long in the queue").retry_after(5));
   }
 }
 
 void Engine::look_after_running() {
   for (auto at = tasks_.begin(); at != tasks_.end();) {
     Task& task = **at;
-    const bool late = seconds_since(task.started) > limits_.http.request_seconds;
+    const bool late =
+        task.has_deadline() && seconds_since(task.started) > limits_.http.request_seconds;
     if (!task.done() && (task.abandoned() || late)) {
       task.stop();
       if (late) task.fail(http::ApiError(503, "the request took too long"));
@@ -127,7 +128,7 @@ void Engine::look_after_running() {
       continue;
     }
     running_ -= task.sequences();
-    const std::shared_ptr<Task> last = std::move(*at);  // ends outside the lock
+    const std::shared_ptr<Task> last = std::move(*at);  // destroyed outside the lock
     const std::lock_guard<std::mutex> lock(mutex_);
     at = tasks_.erase(at);
   }
@@ -143,9 +144,9 @@ void Engine::run() {
     look_after_running();
     std::unique_lock<std::mutex> lock(mutex_);
     if (stopping_) break;
-    if (queue_.empty() && tasks_.empty()) changed_.notify_all();  // whoever drains
+    if (queue_.empty() && tasks_.empty()) changed_.notify_all();  // for drain()
     if (worked || std::exchange(woken_, false)) continue;
-    // Clients that go away or read again do not wake us: with tasks at hand we look now and then.
+    // Clients that disconnect or resume reading do not wake us: with running tasks, poll.
     const auto pause = tasks_.empty() ? (queue_.empty() ? std::chrono::milliseconds(60'000)
                                                         : std::chrono::milliseconds(100))
                                       : std::chrono::milliseconds(2);

@@ -1,5 +1,5 @@
-// The one thread that computes. Requests wait here in order, run side by side once there is room,
-// and take turns in small pieces of work, so that no one holds the others up for long.
+// The one thread that computes. Requests wait here in order, run concurrently once there is
+// capacity, and take turns in small pieces of work, so that none blocks the others for long.
 #pragma once
 
 #include <atomic>
@@ -19,8 +19,8 @@ namespace rondo::serve {
 
 using Clock = std::chrono::steady_clock;
 
-// One request's work. Everything but the constructor runs on the engine's thread, except that a
-// request which was never started may be failed by another.
+// One request's work. Everything but the constructor runs on the engine's thread, except that
+// another thread may fail a request that was never started.
 class Task {
  public:
   Task() = default;
@@ -28,25 +28,27 @@ class Task {
   Task& operator=(const Task&) = delete;
   virtual ~Task() = default;
 
-  // How much of Limits::running it takes.
+  // How much of Limits::running it uses.
   virtual int64_t sequences() const { return 1; }
-  // Nobody waits for the result any more.
+  // The client is no longer waiting for the result.
   virtual bool abandoned() const = 0;
   virtual void start() = 0;
-  // Ends it before its time: frees what it holds. Called at most once, after start().
+  // Ends it early and frees its resources. Called at most once, after start().
   virtual void stop() = 0;
   virtual bool done() const = 0;
+  // Whether Limits::http.request_seconds bounds it.
+  virtual bool has_deadline() const { return true; }
   virtual void fail(const http::ApiError& error) = 0;
 
   Clock::time_point queued;
   Clock::time_point started;
 };
 
-// Works for tasks of one model.
+// Does the work of tasks of one model.
 class Worker {
  public:
   virtual ~Worker() = default;
-  // A small piece of work. False: there is none at the moment.
+  // Does a small piece of work. Returns false if there is none at the moment.
   virtual bool work() = 0;
 };
 
@@ -57,18 +59,18 @@ class Engine {
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
-  // Before start(). The worker must outlive the engine.
+  // Call before start(). The worker must outlive the engine.
   void add(Worker& worker) { workers_.push_back(&worker); }
   void start();
 
   // From any thread. ApiError{429} when the queue is full, ApiError{503} while draining.
   void submit(std::shared_ptr<Task> task);
-  // Something arrived for a task that runs.
+  // Signals that input arrived for a running task.
   void wake();
 
-  // Takes no more tasks; waits until all are done, at most so long. False: some were not.
+  // Accepts no more tasks; waits up to `seconds` for all to finish. Returns false if some did not.
   bool drain(double seconds);
-  // Ends what still runs and the thread.
+  // Ends running tasks and the thread.
   void stop();
 
   int64_t queued() const;

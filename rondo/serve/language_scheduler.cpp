@@ -1,4 +1,4 @@
-// Steps and pieces of prompts.
+// Steps, and processing prompts in pieces.
 #include "rondo/serve/language_scheduler.h"
 
 #include <algorithm>
@@ -9,10 +9,10 @@
 namespace rondo::serve {
 namespace {
 
-// A piece holds up everybody: large enough to be worth a pass over the weights, and whole blocks.
+// A piece blocks everyone: large enough to amortize a pass over the weights, and whole blocks.
 constexpr int64_t kPieceTokens = 256;
 
-// While others write, they get so many times as long for steps as a piece has taken.
+// While others generate, steps get this many times the time that a piece has taken.
 constexpr double kReadingCosts = 1.5;
 
 size_t piece_tokens(const LanguageModelConfig& config) {
@@ -42,7 +42,7 @@ void LanguageScheduler::add(Sequence& s, const State& state) {
   if (s.score_prompt || (s.prompt.empty() && s.source == nullptr)) {
     begin_writing(s);
   } else {
-    readers_.push_front(&s);  // its first piece comes next, so that a short prompt waits for none
+    readers_.push_front(&s);  // its first piece is next: short prompts do not wait
   }
 }
 
@@ -70,16 +70,29 @@ State LanguageScheduler::state_of(const Sequence& s) const {
 }
 
 void LanguageScheduler::fail(Sequence& s, const std::exception& error) {
-  log_error("a text was given up: {}", error.what());
+  log_error("generation failed: {}", error.what());
   s.over_ = true;
-  s.owner.sequence_failed(s, http::ApiError(500, "the text could not be computed"));
+  s.owner.sequence_failed(s, http::ApiError(500, "generation failed"));
+}
+
+bool LanguageScheduler::guarded(Sequence& s, const std::function<void()>& work) {
+  try {
+    work();
+    return true;
+  } catch (const http::ApiError& error) {  // the client's mistake, or a limit
+    s.over_ = true;
+    s.owner.sequence_failed(s, error);
+  } catch (const std::exception& error) {
+    fail(s, error);
+  }
+  return false;
 }
 
 void LanguageScheduler::sweep() {
   for (std::list<Sequence*>* list : {&readers_, &writers_}) {
     for (auto at = list->begin(); at != list->end();) {
       Sequence* s = *at++;
-      if (s->over_) remove(*s);  // `at` has moved on
+      if (s->over_) remove(*s);  // `at` has already advanced
     }
   }
 }
@@ -90,7 +103,7 @@ bool LanguageScheduler::work() {
   return read || stepped;
 }
 
-// While others write, reading gets its share of the time; the first piece of a prompt goes ahead.
+// While others generate, prompts get a share of the time; the first piece of a prompt goes first.
 bool LanguageScheduler::read_some() {
   for (size_t tries = readers_.size(); tries > 0; --tries) {
     Sequence& s = *readers_.front();
@@ -98,14 +111,9 @@ bool LanguageScheduler::read_some() {
     readers_.splice(readers_.end(), readers_, readers_.begin());  // to the back
     const auto began = Clock::now();
     bool worked = false;
-    try {
-      worked = read_piece(s);
-    } catch (const std::exception& error) {
-      fail(s, error);
-      worked = true;
-    }
-    sweep();
-    if (!worked) continue;
+    const bool ok = guarded(s, [&] { worked = read_piece(s); });
+    if (s.over_) remove(s);
+    if (ok && !worked) continue;
     const double took = seconds_between(began, Clock::now());
     metrics_.read_microseconds += static_cast<int64_t>(took * 1e6);
     if (!writers_.empty()) debt_ += kReadingCosts * took;
@@ -114,7 +122,7 @@ bool LanguageScheduler::read_some() {
   return false;
 }
 
-// False: nothing is there to be read yet.
+// Returns false if no input is available yet.
 bool LanguageScheduler::read_piece(Sequence& s) {
   std::vector<int32_t> tokens;
   if (s.source != nullptr) {
@@ -154,8 +162,8 @@ void LanguageScheduler::begin_writing(Sequence& s) {
   remove(s);
 }
 
-// The token that a row reads next: a scored prompt's, the one that opens an empty document, or one
-// that is written now. False: none.
+// The next token that a row consumes: one of a scored prompt, the one that starts an empty
+// document, or one generated now. Returns false if there is none.
 bool LanguageScheduler::next_token(Sequence& s, std::vector<Session::Token>& tokens) {
   const std::vector<float>& logits = session_.logits(s.row);
   if (s.read_ < s.prompt.size()) {
@@ -180,21 +188,40 @@ bool LanguageScheduler::next_token(Sequence& s, std::vector<Session::Token>& tok
   return true;
 }
 
+void LanguageScheduler::finish_step(Sequence& s) {
+  if (s.row < 0) return;  // removed together with another choice that failed
+  ++s.position;
+  const bool scored = s.score_prompt && s.read_ == s.prompt.size() && s.read_ > 0;
+  guarded(s, [&] {
+    if (s.over_) {
+      s.owner.sequence_over(s);
+    } else if (scored) {
+      s.score_prompt = false;
+      begin_writing(s);
+    }
+  });
+  if (s.over_) remove(s);
+}
+
 bool LanguageScheduler::step() {
   const auto began = Clock::now();
   std::vector<Session::Token> tokens;
   std::vector<Sequence*> stepped;
   for (Sequence* s : writers_) {
     if (s->owner.must_wait(*s)) continue;
-    try {
+    guarded(*s, [&] {
       if (next_token(*s, tokens)) {
         stepped.push_back(s);
       } else {
         s->owner.sequence_over(*s);
       }
-    } catch (const std::exception& error) {
-      fail(*s, error);
-    }
+    });
+  }
+  // A failed sequence takes the other choices of its request along.
+  for (size_t i = stepped.size(); i-- > 0;) {
+    if (stepped[i]->row >= 0) continue;
+    stepped.erase(stepped.begin() + static_cast<int64_t>(i));
+    tokens.erase(tokens.begin() + static_cast<int64_t>(i));
   }
   try {
     session_.step(tokens);
@@ -202,16 +229,7 @@ bool LanguageScheduler::step() {
     for (Sequence* s : stepped) fail(*s, error);
     stepped.clear();
   }
-  for (Sequence* s : stepped) {
-    ++s->position;
-    const bool scored = s->score_prompt && s->read_ == s->prompt.size() && s->read_ > 0;
-    if (s->over_) {
-      s->owner.sequence_over(*s);
-    } else if (scored) {
-      s->score_prompt = false;
-      begin_writing(*s);
-    }
-  }
+  for (Sequence* s : stepped) finish_step(*s);
   sweep();
   if (tokens.empty()) return false;
   const double took = seconds_between(began, Clock::now());

@@ -10,7 +10,7 @@ struct Limits {
   http::Limits http;
   http::CompletionLimits completion;
   int64_t running = 16;          // sequences, translations and images computed at once
-  int64_t queue = 64;            // requests that wait → 429
+  int64_t queue = 64;            // waiting requests → 429
   double queue_seconds = 30;     // → 503
   int64_t text_bytes = 8 << 20;  // of a body → 413
   int64_t image_bytes = 16 << 20;
@@ -19,8 +19,8 @@ struct Limits {
   int64_t beam = 32;
   int64_t lines = 1024;  // of a translation request
   int64_t states = 256;
-  int64_t state_bytes = int64_t{1} << 30;  // of all states kept
-  double state_ttl_seconds = 0;            // 0: kept until there is no more room
+  int64_t state_bytes = int64_t{1} << 30;  // of all saved states
+  double state_ttl_seconds = 0;            // 0: kept until space runs out
   double drain_seconds = 30;
 };
 

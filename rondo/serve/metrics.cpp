@@ -1,4 +1,4 @@
-// Metrics as text.
+// Metrics in Prometheus text format.
 #include "rondo/serve/metrics.h"
 
 #include <fmt/format.h>
@@ -37,7 +37,7 @@ int64_t open_descriptors() {
 
 std::string prometheus_text(const Metrics& m, const Gauges& g) {
   std::string out =
-      "# HELP rondo_responses_total Answers by status.\n# TYPE rondo_responses_total counter\n";
+      "# HELP rondo_responses_total Responses by status.\n# TYPE rondo_responses_total counter\n";
   for (size_t status = 0; status < m.responses.size(); ++status) {
     if (m.responses[status] == 0) continue;
     out += fmt::format("rondo_responses_total{{status=\"{}\"}} {}\n", status,
@@ -49,31 +49,31 @@ std::string prometheus_text(const Metrics& m, const Gauges& g) {
   const auto gauge = [&](const char* name, const char* help, double value) {
     add_metric(out, "gauge", name, help, value);
   };
-  count("rondo_prompt_tokens_total", "Tokens of prompts and documents read.",
+  count("rondo_prompt_tokens_total", "Prompt and document tokens processed.",
         static_cast<double>(m.prompt_tokens));
-  count("rondo_cached_tokens_total", "Tokens that a saved state had read before.",
+  count("rondo_cached_tokens_total", "Tokens covered by saved states.",
         static_cast<double>(m.cached_tokens));
-  count("rondo_completion_tokens_total", "Tokens written.",
+  count("rondo_completion_tokens_total", "Tokens generated.",
         static_cast<double>(m.completion_tokens));
   count("rondo_steps_total", "Steps of language models.", static_cast<double>(m.steps));
   count("rondo_step_rows_total", "Sequences in those steps.", static_cast<double>(m.step_rows));
-  count("rondo_step_seconds_total", "Time in steps.",
+  count("rondo_step_seconds_total", "Time spent in steps.",
         static_cast<double>(m.step_microseconds) * 1e-6);
-  count("rondo_read_seconds_total", "Time reading prompts.",
+  count("rondo_read_seconds_total", "Time spent processing prompts.",
         static_cast<double>(m.read_microseconds) * 1e-6);
-  count("rondo_abandoned_total", "Requests whose client went away.",
+  count("rondo_abandoned_total", "Requests whose client disconnected.",
         static_cast<double>(m.abandoned));
   count("rondo_translated_lines_total", "Lines translated.",
         static_cast<double>(m.translated_lines));
   count("rondo_classified_images_total", "Images classified.",
         static_cast<double>(m.classified_images));
-  gauge("rondo_queued", "Requests that wait.", static_cast<double>(g.queued));
-  gauge("rondo_running", "Sequences that run.", static_cast<double>(g.running));
+  gauge("rondo_queued", "Waiting requests.", static_cast<double>(g.queued));
+  gauge("rondo_running", "Running sequences.", static_cast<double>(g.running));
   gauge("rondo_connections", "Open connections.", static_cast<double>(g.connections));
   gauge("rondo_states", "Saved states.", static_cast<double>(g.states));
   gauge("rondo_state_bytes", "Memory of saved states.", static_cast<double>(g.state_bytes));
-  gauge("process_resident_memory_bytes", "Memory held.", static_cast<double>(resident_bytes()));
-  gauge("process_open_fds", "Open descriptors.", static_cast<double>(open_descriptors()));
+  gauge("process_resident_memory_bytes", "Resident memory.", static_cast<double>(resident_bytes()));
+  gauge("process_open_fds", "Open file descriptors.", static_cast<double>(open_descriptors()));
   return out;
 }
 

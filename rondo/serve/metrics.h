@@ -1,4 +1,4 @@
-// Counters of a server, for /metrics and the page. Any thread may add.
+// Counters of a server, for /metrics and the page. Thread-safe.
 #pragma once
 
 #include <array>
@@ -17,12 +17,12 @@ struct Metrics {
   std::atomic<int64_t> step_rows{0};
   std::atomic<int64_t> step_microseconds{0};
   std::atomic<int64_t> read_microseconds{0};
-  std::atomic<int64_t> abandoned{0};  // requests whose client went away
+  std::atomic<int64_t> abandoned{0};  // requests whose client disconnected
   std::atomic<int64_t> translated_lines{0};
   std::atomic<int64_t> classified_images{0};
 };
 
-// What is not counted but looked up.
+// Values that are read on demand instead of counted.
 struct Gauges {
   int64_t queued = 0;
   int64_t running = 0;
@@ -34,7 +34,7 @@ struct Gauges {
 int64_t resident_bytes();
 int64_t open_descriptors();
 
-// Prometheus' text format.
+// In Prometheus text format.
 std::string prometheus_text(const Metrics& metrics, const Gauges& gauges);
 
 }  // namespace rondo::serve

@@ -1,4 +1,4 @@
-// A server's life.
+// The lifetime of a server.
 #include "rondo/serve/serve.h"
 
 #include <fmt/format.h>
@@ -28,7 +28,7 @@ sigset_t stop_signals() {
   return set;
 }
 
-// The signal that came, or 0 after so many seconds.
+// The signal received, or 0 after `seconds`.
 int wait_for_signal(double seconds) {
   const sigset_t set = stop_signals();
   timespec time = {};
@@ -44,18 +44,18 @@ std::vector<std::string> read_keys(const std::string& path) {
   for (const std::string& key : keys) {
     if (key.size() < kShortestKey) {
       throw Error(ExitCode::usage,
-                  fmt::format("{}: expected keys of {} or more characters, a key a line", path,
+                  fmt::format("{}: expected keys of at least {} characters, one per line", path,
                               kShortestKey),
                   "make one with: openssl rand -hex 24");
     }
   }
-  if (keys.empty()) throw Error(ExitCode::usage, fmt::format("{}: holds no key", path));
+  if (keys.empty()) throw Error(ExitCode::usage, fmt::format("{}: contains no key", path));
   return keys;
 }
 
-// Finishes what runs, unless a second signal comes.
+// Finishes pending work, unless a second signal arrives.
 void finish_work(const ServeOptions& options, Engine& engine, http::Server& server) {
-  log_info("finishing {} running and {} waiting requests, at most {:g} s", engine.running(),
+  log_info("finishing {} running and {} waiting requests, for up to {:g} s", engine.running(),
            engine.queued(), options.limits.drain_seconds);
   const auto until =
       Clock::now() + std::chrono::duration_cast<Clock::duration>(
@@ -66,14 +66,14 @@ void finish_work(const ServeOptions& options, Engine& engine, http::Server& serv
   }
   engine.stop();
   server.retire();
-  // Answers on their way to clients.
+  // Responses on their way to clients.
   for (int i = 0; i < 40 && server.connections() > 0; ++i) wait_for_signal(0.05);
 }
 
 }  // namespace
 
 void block_stop_signals() {
-  std::signal(SIGPIPE, SIG_IGN);  // whoever read our messages may be gone
+  std::signal(SIGPIPE, SIG_IGN);  // the reader of our messages may have exited
   const sigset_t set = stop_signals();
   pthread_sigmask(SIG_BLOCK, &set, nullptr);
 }
@@ -83,8 +83,8 @@ void check_serve_options(const ServeOptions& options) {
   if (!listen.loopback() && options.api_key_file.empty() && !options.no_auth) {
     throw Error(
         ExitCode::usage,
-        fmt::format("--listen {}: others than this machine could use the server", options.listen),
-        "ask them for a key with --api-key-file FILE, or allow everybody with --insecure-no-auth");
+        fmt::format("--listen {}: other machines could use the server", options.listen),
+        "require a key with --api-key-file FILE, or allow everyone with --insecure-no-auth");
   }
   read_keys(options.api_key_file);
 }
@@ -99,7 +99,7 @@ void serve(const ServeOptions& options) {
   api_options.keys = read_keys(options.api_key_file);
   api_options.loopback_names_only = listen.loopback() && listen.unix_path.empty();
   Api api(options.limits, engine, states, metrics, api_options);
-  http::Server server(listen, options.limits.http, api);  // answers 503 while models are loaded
+  http::Server server(listen, options.limits.http, api);  // answers 503 while models are loading
   ServedModels models = load_models(options.runs, options.models, metrics);
   states.restore([&](const std::string& path) -> std::optional<SavedState> {
     return load_state_file(models, path);

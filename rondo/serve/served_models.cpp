@@ -1,4 +1,4 @@
-// Loading models to serve.
+// Loads the models to serve.
 #include "rondo/serve/served_models.h"
 
 #include <fmt/format.h>
@@ -24,7 +24,7 @@ nn::WeightFormat weight_format(const std::string& name) {
   return name == "int8" ? nn::WeightFormat::int8 : nn::WeightFormat::fp32;
 }
 
-// "NAME=RUN", or the last part of the path as the name.
+// "NAME=RUN", or RUN, named after the last part of its path.
 std::pair<std::string, std::string> name_and_path(const std::string& given) {
   const size_t equals = given.find('=');
   if (equals != std::string::npos && given.find('/') > equals) {
@@ -45,10 +45,10 @@ Model& find_served(const std::vector<std::unique_ptr<Model>>& models, const std:
   }
   std::vector<std::string> names;
   for (const auto& model : models) names.push_back(model->name);
-  throw http::ApiError(404,
-                       fmt::format("there is no {} called '{}'; there is {}", kind, printable(name),
-                                   join(names, ", ")),
-                       "model");
+  throw http::ApiError(
+      404,
+      fmt::format("no {} is called '{}'; available: {}", kind, printable(name), join(names, ", ")),
+      "model");
 }
 
 void add_model(ServedModels& models, const std::string& name, TrainedLanguageModel trained,
@@ -108,8 +108,8 @@ ServedModels load_models(const std::vector<std::string>& runs, const ModelOption
   for (const std::string& given : runs) {
     const auto [name, path] = name_and_path(given);
     if (!names.insert(name).second) {
-      throw Error(ExitCode::usage, fmt::format("two models are called '{}'", name),
-                  "name them: rondo serve first=RUN second=RUN");
+      throw Error(ExitCode::usage, fmt::format("two models have the name '{}'", name),
+                  "give them names: rondo serve first=RUN second=RUN");
     }
     std::visit(
         [&, &chosen = name](auto trained) {

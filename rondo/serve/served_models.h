@@ -15,7 +15,7 @@ struct ServedLanguageModel {
   TrainedLanguageModel trained;
   std::string fingerprint;
   std::unique_ptr<LanguageScheduler> scheduler;
-  bool recurrent = false;  // has states that tokens read
+  bool recurrent = false;  // has recurrent states
 };
 
 struct ServedTranslationModel {
@@ -36,9 +36,9 @@ struct ServedModels {
   std::vector<std::unique_ptr<ServedLanguageModel>> language;
   std::vector<std::unique_ptr<ServedTranslationModel>> translation;
   std::vector<std::unique_ptr<ServedImageModel>> image;
-  int64_t loaded = 0;  // when, in seconds since 1970
+  int64_t loaded = 0;  // time of loading, Unix seconds
 
-  // The one called `name`; "" = the first. ApiError{404} if there is none.
+  // The model called `name`; "" = the first. ApiError{404} if there is none.
   ServedLanguageModel& find_language(const std::string& name) const;
   ServedTranslationModel& find_translation(const std::string& name) const;
   ServedImageModel& find_image(const std::string& name) const;
@@ -50,7 +50,7 @@ struct ModelOptions {
   Verify verify = Verify::checksum;
 };
 
-// `runs`: RUN, or NAME=RUN. Error{usage} for two of one name.
+// `runs`: RUN, or NAME=RUN. Error{usage} if two have the same name.
 ServedModels load_models(const std::vector<std::string>& runs, const ModelOptions& options,
                          Metrics& metrics);
 

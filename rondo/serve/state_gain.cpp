@@ -1,4 +1,4 @@
-// A second pass without states.
+// Recomputes log-probabilities without states.
 #include "rondo/serve/state_gain.h"
 
 #include "rondo/infer/runtime.h"
@@ -7,7 +7,7 @@
 namespace rondo::serve {
 namespace {
 
-constexpr size_t kTogether = 16;  // tokens of a pass
+constexpr size_t kTogether = 16;  // tokens per pass
 
 }  // namespace
 
@@ -36,7 +36,7 @@ std::vector<double> StateGain::take(bool all) {
     for (size_t i = 0; i < tokens_.size(); ++i) {
       const Tensor before = i == 0 ? last_ : logprobs[static_cast<int64_t>(i) - 1];
       const double without =
-          before.defined() ? before[tokens_[i]].item<double>() : logprobs_[i];  // nothing before it
+          before.defined() ? before[tokens_[i]].item<double>() : logprobs_[i];  // the first token
       gains.push_back(logprobs_[i] - without);
     }
     last_ = logprobs[logprobs.size(0) - 1].clone();

@@ -1,5 +1,5 @@
-// What a recurrent state was worth to each token written: its log-probability as the model gave it,
-// minus that of the same model whose tokens read zeros in place of the states.
+// The contribution of a recurrent state to each generated token: its log-probability under the
+// model, minus that under the same model with zeros instead of the states.
 #pragma once
 
 #include <vector>
@@ -10,23 +10,23 @@ namespace rondo::serve {
 
 class StateGain {
  public:
-  // For a text that goes on from `state`. Of its first token nothing is known: the state has given
-  // its logits already.
+  // For a text that continues from `state`. Its first token has no gain: its logits are already
+  // part of the state.
   StateGain(LanguageModel& model, const State& state);
 
-  // A token was written with this log-probability.
+  // A token was generated with this log-probability.
   void add(int64_t token, double logprob);
-  // Gains since the last call, once enough tokens are together to be worth a pass, or `all`.
+  // Gains since the last call, once there are enough tokens for an efficient pass, or if `all`.
   std::vector<double> take(bool all);
   int64_t told() const { return told_; }
 
  private:
-  // Reads tokens without states → log-probabilities after each [N, V].
+  // Processes tokens without states → log-probabilities after each [N, V].
   Tensor read(const std::vector<int32_t>& tokens);
 
   LanguageModel* model_;
   State state_;
-  Tensor last_;  // log-probabilities after all tokens read [V]; undefined: none yet
+  Tensor last_;  // log-probabilities after the last token processed [V]; undefined: none yet
   std::vector<int32_t> tokens_;
   std::vector<double> logprobs_;
   int64_t told_ = 0;

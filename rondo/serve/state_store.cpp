@@ -1,4 +1,4 @@
-// Keeping states.
+// The store of saved states.
 #include "rondo/serve/state_store.h"
 
 #include <fmt/format.h>
@@ -37,7 +37,7 @@ StateStore::StateStore(const Limits& limits, std::string folder)
   std::error_code error;
   std::filesystem::create_directories(folder_, error);
   if (!std::filesystem::is_directory(folder_, error)) {
-    throw Error(ExitCode::io, fmt::format("{}: cannot make the folder for states", folder_),
+    throw Error(ExitCode::io, fmt::format("{}: cannot create the folder for states", folder_),
                 "choose another with --state-folder");
   }
   files_ = std::make_unique<Background>(SIZE_MAX);
@@ -100,8 +100,9 @@ std::optional<SavedState> StateStore::find(const std::string& name) {
 
 void StateStore::put(const std::string& name, SavedState saved) {
   if (saved.bytes > limits_.state_bytes) {
-    throw http::ApiError(413, fmt::format("the state has {} bytes; all states together may have {}",
-                                          saved.bytes, limits_.state_bytes));
+    throw http::ApiError(
+        413, fmt::format("the state has {} bytes, more than the {} allowed for all states",
+                         saved.bytes, limits_.state_bytes));
   }
   const std::lock_guard<std::mutex> lock(mutex_);
   if (const auto old = entries_.find(name); old != entries_.end()) {
@@ -160,7 +161,7 @@ void StateStore::restore(const Load& load) {
       const double now = wall_seconds();
       entries_[name] = {std::move(*saved), now, now, ++turns_};
     } catch (const std::exception& failure) {
-      log_warn("{}: passed over: {}", path.string(), failure.what());
+      log_warn("{}: skipped: {}", path.string(), failure.what());
     }
   }
 }

@@ -1,6 +1,6 @@
-// Saved states of documents, by name: a bounded number in bounded memory, the least recently used
-// leave first. With a folder they outlive the server: files are written by a thread of their own,
-// in the order of the changes, all of them before the store ends. Thread-safe.
+// Saved states of documents, by name: a bounded number in bounded memory, least recently used
+// evicted first. With a folder they survive restarts: a separate thread writes the files in the
+// order of the changes, and finishes before the store is destroyed. Thread-safe.
 #pragma once
 
 #include <functional>
@@ -24,7 +24,7 @@ struct SavedState {
 
 class StateStore {
  public:
-  // `folder`: "" = memory alone.
+  // `folder`: "" = memory only.
   StateStore(const Limits& limits, std::string folder);
 
   struct Listed {
@@ -33,28 +33,28 @@ class StateStore {
     int64_t tokens = 0;
     int64_t bytes = 0;
     double age_seconds = 0;   // since it was saved
-    double idle_seconds = 0;  // since it was used
+    double idle_seconds = 0;  // since its last use
   };
   std::vector<Listed> list();
   std::optional<SavedState> find(const std::string& name);  // counts as use
-  // Replaces one of the same name. ApiError{413} for a state larger than all room.
+  // Replaces a state of the same name. ApiError{413} if it exceeds the memory for all states.
   void put(const std::string& name, SavedState state);
   bool remove(const std::string& name);
 
   int64_t count();
   int64_t bytes();
 
-  // Reads the folder's states; `load` gives the state of a file, or nothing if it is of no model
-  // that is served.
+  // Loads the folder's states; `load` returns the state of a file, or nothing if its model is not
+  // served. Files for which it throws are skipped with a warning.
   using Load = std::function<std::optional<SavedState>(const std::string& path)>;
   void restore(const Load& load);
 
  private:
   struct Entry {
     SavedState saved;
-    double created = 0;  // seconds of the system's clock
+    double created = 0;  // seconds of the system clock
     double used = 0;
-    uint64_t turn = 0;  // larger: used later
+    uint64_t turn = 0;  // larger: used more recently
   };
   std::string path_of(const std::string& name) const;
   void make_room(int64_t bytes);
@@ -70,7 +70,7 @@ class StateStore {
   std::unique_ptr<Background> files_;  // null: no folder
 };
 
-// `state` of `model` as it is kept.
+// Wraps `state` of `model` for the store.
 SavedState saved_state(State state, const std::string& model, const std::string& fingerprint);
 
 }  // namespace rondo::serve

@@ -1,4 +1,4 @@
-// Batches of lines.
+// Batching of lines.
 #include "rondo/serve/translate_batcher.h"
 
 #include "rondo/base/log.h"
@@ -64,8 +64,13 @@ bool TranslateBatcher::work() {
     TranslateTask& task = **at;
     const bool complete = task.results_.size() == task.request_.lines.size();
     if (complete && !task.done_) {
-      task.tell_(task.results_);
-      task.done_ = true;
+      try {
+        task.tell_(task.results_);
+        task.done_ = true;
+      } catch (const std::exception& error) {
+        log_error("translation: {}", error.what());
+        task.fail(http::ApiError(500, "the text could not be translated"));
+      }
     }
     at = task.done_ ? waiting_.erase(at) : std::next(at);
   }

@@ -1,5 +1,5 @@
-// Translation requests that wait, translated together: lines of several requests in one batch, a
-// bounded number at a time.
+// Translates waiting requests in batches: lines of several requests together, a bounded number at a
+// time.
 #pragma once
 
 #include "rondo/infer/translator.h"
@@ -19,7 +19,7 @@ class TranslateBatcher;
 class TranslateTask : public Task {
  public:
   using Tell = std::function<void(const std::vector<Translation>&)>;
-  // `tell` gets the translations of all lines, in order.
+  // `tell` receives the translations of all lines, in order.
   TranslateTask(TranslateRequest request, std::shared_ptr<http::Exchange> exchange,
                 TranslateBatcher& batcher, Tell tell)
       : request_(std::move(request)),
@@ -40,7 +40,7 @@ class TranslateTask : public Task {
   TranslateBatcher& batcher_;
   Tell tell_;
   std::vector<Translation> results_;
-  size_t taken_ = 0;  // lines given to a batch
+  size_t taken_ = 0;  // lines already in a batch
   bool done_ = false;
 };
 

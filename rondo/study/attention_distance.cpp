@@ -1,4 +1,4 @@
-// Distances weighted by attention.
+// Attention-weighted distances.
 #include "rondo/study/attention_distance.h"
 
 #include "rondo/base/require.h"
@@ -24,7 +24,7 @@ Tensor attention_distance(const Tensor& probabilities, const Tensor& distances, 
   const int64_t tokens = distances.size(0);
   require(probabilities.dim() == 4 && probabilities.size(2) == tokens + skip &&
               probabilities.size(3) == tokens + skip,
-          "attention distance: expected probabilities of {} tokens, got {} dimensions, {} of keys",
+          "attention distance: expected probabilities of {} tokens, got {} dimensions and {} keys",
           tokens + skip, probabilities.dim(), probabilities.size(-1));
   const Tensor p = probabilities.slice(2, skip).slice(3, skip).to(at::kDouble);  // [B, H, T, T]
   return (p * distances).sum(3).mean(2);

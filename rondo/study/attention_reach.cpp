@@ -1,4 +1,4 @@
-// Attention probabilities reduced to a few numbers as they come by.
+// Reduces attention probabilities to a few numbers during the forward pass.
 #include "rondo/study/attention_reach.h"
 
 #include <fmt/format.h>
@@ -17,7 +17,7 @@ bool ends_with(const std::string& name, std::string_view end) {
   return name.size() >= end.size() && name.compare(name.size() - end.size(), end.size(), end) == 0;
 }
 
-// Sums over queries that count, per head.
+// Sums over the queries that count, per head.
 struct Sums {
   Tensor distance, entropy, state_share, state_entropy;  // [H]
   double queries = 0, shared = 0, read = 0;
@@ -25,7 +25,7 @@ struct Sums {
 
 void add_to(Tensor& sum, const Tensor& more) { sum = sum.defined() ? sum + more : more; }
 
-// Patches of an image: a square grid, and perhaps a class token in front.
+// Patches of an image: a square grid, possibly preceded by a class token.
 struct PatchGrid {
   explicit PatchGrid(int64_t tokens) {
     side = static_cast<int64_t>(std::sqrt(static_cast<double>(tokens)));
@@ -38,7 +38,7 @@ class ReachObserver : public Observer {
  public:
   explicit ReachObserver(int64_t image_side) : image_side_(image_side) {}
 
-  // Which rows and tokens the next forward pass reads; undefined: all of them count.
+  // The batch of the next forward pass, which says which rows and tokens count.
   void begin(const Batch& batch) { batch_ = &batch; }
 
   bool wants(const std::string& name) override {
@@ -84,7 +84,7 @@ class ReachObserver : public Observer {
     sums.queries += weights.sum().item<double>();
   }
 
-  // Groups of patches [B · G, H, n, n], in the order of a permutation if there is one.
+  // Groups of patches [B · G, H, n, n], permuted if a permutation was observed.
   void add_patches(const std::string& scope, const Tensor& p) {
     const int64_t groups = p.size(0) / batch_->rows;
     const int64_t each = p.size(2);
@@ -107,8 +107,8 @@ class ReachObserver : public Observer {
     add(scope, p, distances, counts.view({groups, each}).repeat({batch_->rows, 1}));
   }
 
-  // Key j lies (keys - queries) + i - j behind query i; in attention both ways, |i - j|. Windows
-  // come as tiles [B · n, H, W, 2W].
+  // Key j is (keys - queries) + i - j before query i; in bidirectional attention, |i - j|. Windows
+  // are tiles [B · n, H, W, 2W].
   void add_tokens(const std::string& scope, const Tensor& p) {
     const int64_t queries = p.size(2);
     const Tensor i = at::arange(queries, at::kLong) + (p.size(3) - queries);
@@ -144,7 +144,7 @@ class ReachObserver : public Observer {
 
 double mean_of(const Tensor& heads) { return heads.mean().item<double>(); }
 
-// A line over levels with a band from the lowest head to the highest.
+// A line over levels, with a band from the lowest to the highest head.
 Series series_of(const AttentionReach& reach, const std::string& group,
                  Tensor LevelReach::*values) {
   Series series{reach.name};
@@ -216,12 +216,11 @@ AttentionReach attention_reach(Network& network, Batches& batches, int64_t image
 }
 
 StudyReport reach_report(const std::vector<AttentionReach>& found) {
-  StudyReport report("How far attention reaches");
+  StudyReport report("Attention distance");
   const std::string unit = found.front().pixels ? "pixels" : "tokens";
   report.page.paragraph(fmt::format(
-      "The distance in {} from a token to those it attends to, weighted by attention: the mean "
-      "over "
-      "{} items. Lines are means over heads, bands reach from the lowest head to the highest.",
+      "The attention-weighted distance in {} from a token to those it attends to, averaged over {} "
+      "items. Lines are means over heads, bands span the lowest to the highest head.",
       unit, found.front().items));
   std::vector<std::string> groups;
   for (const LevelReach& l : found.front().levels) {
@@ -246,9 +245,10 @@ StudyReport reach_report(const std::vector<AttentionReach>& found) {
     };
     draw(&LevelReach::distance, "attention distance (" + unit + ")", "Attention distance.");
     draw(&LevelReach::entropy, "attention entropy (nats)",
-         "Entropy of attention: 0 is one token alone, the logarithm of their number all alike.");
+         "Attention entropy: 0 for a single token, the logarithm of their number for uniform "
+         "attention.");
     draw(&LevelReach::state_share, "share from recurrent states",
-         "Share of what a token receives that comes from the recurrent states, by norm.");
+         "Share of a token's attention output that comes from the recurrent states, by norm.");
     for (const AttentionReach& reach : found) draw_heads(report.page, reach, group, unit);
   }
   for (const AttentionReach& reach : found) {

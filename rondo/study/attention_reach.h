@@ -1,6 +1,6 @@
-// How far attention reaches in a whole network, by level and head (RingFormer's Figure 3): the mean
-// distance in pixels or tokens, the entropy, and in recurrent language models how much of what a
-// token receives comes from the recurrent states.
+// Attention distance of a whole network, by level and head (RingFormer's Figure 3): the mean
+// distance in pixels or tokens, the entropy, and in recurrent language models the share of a
+// token's attention output that comes from the recurrent states.
 #pragma once
 
 #include "rondo/study/report.h"
@@ -10,13 +10,13 @@ namespace rondo::study {
 
 struct LevelReach {
   std::string group;  // "encoder", "decoder", "levels"
-  std::string label;  // "3"; of pyramids "1.3"
+  std::string label;  // "3"; in pyramids "1.3"
   Tensor distance;    // [H], mean over items
   Tensor entropy;     // [H], nats
-  // ‖from states‖ / (‖from states‖ + ‖from the window‖) of what each head gives: both have a
-  // softmax of their own, so their probabilities cannot be compared. Undefined: reads no states.
+  // ‖from states‖ / (‖from states‖ + ‖from the window‖) of each head's output: the two have
+  // separate softmaxes, so their probabilities are not comparable. Undefined: no states.
   Tensor state_share;
-  Tensor state_entropy;  // [H]; undefined likewise
+  Tensor state_entropy;  // [H]; likewise
 };
 
 struct AttentionReach {
@@ -26,8 +26,8 @@ struct AttentionReach {
   std::vector<LevelReach> levels;
 };
 
-// `image_side`: pixels of an image's side; 0 for text. Levels without attention are left out.
-// Error{bad_input} if there are no data, or no level has attention.
+// `image_side`: side length of the images in pixels; 0 for text. Skips levels without attention.
+// Error{bad_input} if there is no data or no level has attention.
 AttentionReach attention_reach(Network& network, Batches& batches, int64_t image_side);
 
 StudyReport reach_report(const std::vector<AttentionReach>& found);

@@ -1,4 +1,4 @@
-// CKA from sums over batches, and over all samples.
+// CKA from sums over batches or over all samples.
 #include "rondo/study/cka.h"
 
 #include <cmath>
@@ -9,7 +9,7 @@
 namespace rondo::study {
 namespace {
 
-constexpr int64_t kFewest = 4;  // samples: HSIC₁ divides by n (n - 3)
+constexpr int64_t kFewest = 4;  // samples; HSIC₁ divides by n (n - 3)
 
 int64_t check_rows(const LevelRows& x, const LevelRows& y) {
   require(!x.empty() && !y.empty(), "cka: expected activations of 1 or more levels, got none");
@@ -24,8 +24,7 @@ int64_t check_rows(const LevelRows& x, const LevelRows& y) {
   return samples;
 }
 
-// Gram matrices without their diagonals, as rows [levels, n · n], and the sums of their rows
-// [levels, n].
+// Gram matrices with zeroed diagonals, as rows [levels, n · n], and their row sums [levels, n].
 struct Grams {
   Tensor flat, row_sums;
 };
@@ -46,7 +45,7 @@ Tensor hsic1(const Tensor& traces, const Tensor& x_total, const Tensor& y_total,
   return (traces + x_total * y_total / ((n - 1) * (n - 2)) - 2.0 / (n - 2) * rows) / (n * (n - 3));
 }
 
-// Of every level with itself [levels].
+// HSIC₁ of every level with itself [levels].
 Tensor own_hsic(const Grams& g, double n) {
   const Tensor total = g.row_sums.sum(1);
   return hsic1(g.flat.square().sum(1), total, total, g.row_sums.square().sum(1), n);
@@ -67,8 +66,7 @@ bool BatchedCka::add(const LevelRows& x, const LevelRows& y) {
   const int64_t samples = check_rows(x, y);
   require(!xy_.defined() || (xy_.size(0) == static_cast<int64_t>(x.size()) &&
                              xy_.size(1) == static_cast<int64_t>(y.size())),
-          "cka: expected as many levels as in the batches before, got {} and {}", x.size(),
-          y.size());
+          "cka: expected as many levels as in earlier batches, got {} and {}", x.size(), y.size());
   if (samples < kFewest) return false;
   const auto n = static_cast<double>(samples);
   const Grams k = grams_of(x);
@@ -128,7 +126,7 @@ void WholeCka::add(const LevelRows& x, const LevelRows& y) {
 }
 
 // With K = x xᵀ without its diagonal, S = Σ x and T = Σ y: tr(K L) = ‖Σ x yᵀ‖² - Σ |x|²|y|², the
-// sum of row i of K is x_i·S - |x_i|², and the sum of products of these follows from the same sums.
+// sum of row i of K is x_i·S - |x_i|², and the sum of their products follows from the same sums.
 double WholeCka::hsic(const Pair& pair, const Level& x, const Level& y, bool unbiased) const {
   const auto n = static_cast<double>(samples_);
   if (!unbiased) {

@@ -1,8 +1,9 @@
 // Linear centered kernel alignment (Kornblith et al. 2019) between the levels of two networks on
-// the same data: how alike what they compute is, whatever the basis. RingFormer's Figures 2 and 4.
+// the same data: how similar their representations are, independent of the basis. RingFormer's
+// Figures 2 and 4.
 //
-// Samples are handed over piece by piece and only sums are kept, so memory does not grow with the
-// data. Objects belong to one thread at a time.
+// Samples are added incrementally and only sums are kept, so memory does not grow with the data.
+// Not thread-safe.
 #pragma once
 
 #include <vector>
@@ -11,19 +12,18 @@
 
 namespace rondo::study {
 
-// Activations of every level for the same samples: [samples, features of the level] each.
+// Activations of every level for the same samples: [samples, features] per level.
 using LevelRows = std::vector<Tensor>;
 
-// Σ HSIC₁(K, L) over samples that come in batches, each of 4 or more: the unbiased estimator of
-// Song et al. (2012) with linear kernels K = x xᵀ, L = y yᵀ. The authors of RingFormer take the
-// tokens of a sentence as a batch; Nguyen et al. (2021) take minibatches of items, flattened to one
-// row each.
+// Σ HSIC₁(K, L) over batches of 4 or more samples: the unbiased estimator of Song et al. (2012)
+// with linear kernels K = x xᵀ, L = y yᵀ. The authors of RingFormer use the tokens of a sentence as
+// a batch; Nguyen et al. (2021) use minibatches of items, each flattened to one row.
 class BatchedCka {
  public:
-  // Batches of fewer than 4 samples have no unbiased estimate: they are left out, and false is
-  // returned. Error{bad_input} if the number of levels or samples is not the same.
+  // Batches of fewer than 4 samples have no unbiased estimate: they are skipped, and false is
+  // returned. Error{bad_input} if the number of levels or samples differs.
   bool add(const LevelRows& x, const LevelRows& y);
-  Tensor result() const;  // [levels of x, levels of y], double; NaN before the first batch
+  Tensor result() const;  // [levels of x, levels of y], double; an Error before the first batch
   int64_t batches() const { return batches_; }
 
  private:
@@ -33,8 +33,8 @@ class BatchedCka {
   int64_t batches_ = 0;
 };
 
-// All samples as one: ‖Σ(y - ȳ)(x - x̄)ᵀ‖² over the norms of the covariances (biased, as usually
-// printed), or HSIC₁ of all of them. Keeps a matrix [features, features] for every pair of levels.
+// All samples at once: ‖Σ(y - ȳ)(x - x̄)ᵀ‖² over the norms of the covariances (biased, as usually
+// reported), or HSIC₁ of all of them. Keeps a matrix [features, features] for every pair of levels.
 class WholeCka {
  public:
   void add(const LevelRows& x, const LevelRows& y);
@@ -43,7 +43,7 @@ class WholeCka {
   int64_t samples() const { return samples_; }
 
  private:
-  // Sums over samples of what the two levels have, from which both estimates follow.
+  // Sums over samples for two levels, from which both estimates follow.
   struct Pair {
     Tensor products;          // Σ x yᵀ [Dx, Dy]
     Tensor x_norms, y_norms;  // Σ x |y|² [Dx] and Σ |x|² y [Dy]

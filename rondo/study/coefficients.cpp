@@ -1,4 +1,4 @@
-// Names of logged numbers taken apart, and drawn in groups.
+// Parses the names of logged metrics and plots them in groups.
 #include "rondo/study/coefficients.h"
 
 #include <fmt/format.h>
@@ -25,7 +25,7 @@ int64_t number_of(const std::string& part) {
   return digits && part.size() < 10 ? std::stoll(part) : -1;
 }
 
-// The stack a path is in, in words, and where the rest begins: "stage.0.residual…" → "stage 1".
+// The stack of a path as text, and where the rest begins: "stage.0.residual…" → "stage 1".
 std::string stack_of(const std::vector<std::string>& parts, size_t& rest) {
   if (parts.size() > 1 && parts[0] == "stage" && number_of(parts[1]) >= 0) {
     rest = 2;
@@ -71,7 +71,7 @@ TraceName name_of(const std::string& key) {
   const std::string path = slash == std::string::npos ? "" : key.substr(slash + 1);
   if (kind == "coefficient") return coefficient_name(path);
   if (kind == "signal") return signal_name(path);
-  if (kind == "gate") return {"gates, mean of what is kept", path, 0};
+  if (kind == "gate") return {"gates, mean fraction kept", path, 0};
   return {};
 }
 
@@ -108,14 +108,14 @@ std::vector<TraceGroup> read_coefficients(const std::string& run) {
   if (result.empty()) {
     throw Error(ExitCode::bad_input,
                 fmt::format("{}: its log has no coefficients, gates or signals", run),
-                "the network has none, or the run was made before they were logged; name a run "
+                "the network has none, or the run is older than their logging; choose a run "
                 "folder of a network with learnable residual coefficients, gates or level signals");
   }
   return result;
 }
 
 StudyReport coefficients_report(const std::vector<RunCoefficients>& found) {
-  StudyReport report("How coefficients, gates and signals moved in training");
+  StudyReport report("Coefficients, gates and signals during training");
   report.page.paragraph(
       "Residual coefficients start at 1: above it a branch is amplified, below it damped. Signals "
       "start at 0; their norms are those of the matrices that levels add to shared weights.");

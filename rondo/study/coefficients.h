@@ -1,18 +1,18 @@
-// How what the papers added to a network moved while it was trained (SReT's Figures 7, 15 and 16):
-// residual coefficients, gates and sizes of level signals, from a run's metrics.jsonl.
+// How the parameters that the papers add change during training (SReT's Figures 7, 15 and 16):
+// residual coefficients, gates and norms of level signals, from a run's metrics.jsonl.
 #pragma once
 
 #include "rondo/study/report.h"
 
 namespace rondo::study {
 
-// One number over the steps of a run.
+// One metric over the steps of a run.
 struct Trace {
   std::string label;  // "stage 1, block 3"
   std::vector<std::pair<double, double>> points;
 };
 
-// Those that belong into one picture.
+// Traces that are plotted together.
 struct TraceGroup {
   std::string title;  // "token mixing, identity coefficient"
   std::vector<Trace> traces;

@@ -1,4 +1,4 @@
-// A translation read once more by the network, watched.
+// Runs a translation through the network again and observes its cross-attention.
 #include "rondo/study/cross_attention.h"
 
 #include <fmt/format.h>
@@ -38,7 +38,7 @@ SentenceAttention sentence_attention(EncoderDecoder& model, const Translator& tr
                                      const std::string& line) {
   if (is_blank(line)) {
     throw Error(ExitCode::bad_input, "activations: expected a sentence, got an empty line",
-                "say it as --input \"…\"");
+                "pass it as --input \"…\"");
   }
   const Translation::Candidate best = translator.translate({line}).front().candidates.front();
   const PairTokenizers& tokenizers = translator.tokenizers();
@@ -48,7 +48,7 @@ SentenceAttention sentence_attention(EncoderDecoder& model, const Translator& tr
   std::vector<int32_t> source = tokenizers.source->encode(line);
   const int32_t end = tokenizers.source->special_tokens().end;
   if (end >= 0) source.push_back(end);
-  // Position t of the decoder reads token t - 1 and writes token t.
+  // Position t of the decoder consumes token t - 1 and generates token t.
   std::vector<int32_t> read = {tokenizers.target->special_tokens().begin};
   read.insert(read.end(), best.tokens.begin(), best.tokens.end());
   for (const int32_t t : source) found.source_tokens.push_back(token_text(*tokenizers.source, t));
@@ -65,10 +65,10 @@ SentenceAttention sentence_attention(EncoderDecoder& model, const Translator& tr
 }
 
 StudyReport cross_attention_report(const std::vector<SentenceAttention>& found) {
-  StudyReport report("Which source tokens a translation looks at");
+  StudyReport report("Cross-attention of translations");
   report.page.paragraph(
-      "Cross-attention of each decoder level, the mean over heads: rows are the "
-      "tokens written, columns those of the source.");
+      "Cross-attention of each decoder level, averaged over heads: rows are the generated tokens, "
+      "columns those of the source.");
   for (const SentenceAttention& sentence : found) {
     report.page.heading(printable(sentence.source));
     report.page.paragraph("Translated: " + printable(sentence.target));

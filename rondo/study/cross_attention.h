@@ -1,4 +1,4 @@
-// Which source tokens a translation looks at: the cross-attention of every decoder level for one
+// Which source tokens a translation attends to: the cross-attention of every decoder level for one
 // sentence, translated by the network itself.
 #pragma once
 
@@ -11,7 +11,7 @@ namespace rondo::study {
 struct SentenceAttention {
   std::string source, target;              // texts
   std::vector<std::string> source_tokens;  // as text, the end token as "</s>"
-  std::vector<std::string> target_tokens;  // those that are written
+  std::vector<std::string> target_tokens;  // those generated
   std::vector<Tensor> levels;              // [T, S] each, mean over heads
 };
 

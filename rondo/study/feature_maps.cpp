@@ -1,4 +1,4 @@
-// Maps from tokens.
+// Feature maps and attention rollout from observed activations.
 #include "rondo/study/feature_maps.h"
 
 #include <fmt/format.h>
@@ -35,7 +35,7 @@ class MapObserver : public Observer {
   std::map<std::string, Tensor> all_;
 };
 
-// Tokens of a square grid [T, D] or [T], a class token in front left out: [D, h, w] or [h, w].
+// Tokens of a square grid [T, D] or [T], without a leading class token: [D, h, w] or [h, w].
 Tensor as_map(const Tensor& tokens) {
   const auto side = static_cast<int64_t>(std::sqrt(static_cast<double>(tokens.size(0))));
   const Tensor patches = tokens.slice(0, tokens.size(0) - side * side);
@@ -45,7 +45,7 @@ Tensor as_map(const Tensor& tokens) {
 
 std::string words_for(const std::string& label, const Stack& stack, int64_t i) {
   const Level& level = stack.plan().levels[static_cast<size_t>(i)];
-  int64_t uses = 0;  // of the same block
+  int64_t uses = 0;  // levels that apply the same block
   for (const Level& other : stack.plan().levels) uses += other.mixing == level.mixing ? 1 : 0;
   if (uses < 2) return "level " + label;
   return fmt::format("level {}: block {}, loop {}", label, level.mixing + 1, level.loop + 1);
@@ -63,7 +63,7 @@ LevelMaps maps_of(const Tensor& tokens, std::string label, int64_t channels) {
   return maps;
 }
 
-// Of one stack and one image; undefined if it has no attention.
+// For one stack and one image; undefined if a level has no attention.
 Tensor rollout_of(const MapObserver& seen, const std::string& stack, int64_t levels, int64_t item,
                   int64_t rows) {
   Tensor product;
@@ -111,7 +111,7 @@ Tensor whole_attention(const Tensor& p, const Tensor& permutation) {
     all.narrow(0, g * each, each).narrow(1, g * each, each).copy_(mean[g]);
   }
   if (!permutation.defined()) return all;
-  // Place i holds token permutation[i].
+  // Position i holds token permutation[i].
   const Tensor back = permutation.argsort();
   return all.index_select(0, back).index_select(1, back);
 }

@@ -1,5 +1,5 @@
-// What an image network sees in an image (SReT's Figure 6): the feature maps of its levels, loop by
-// loop, and which patches its attention reaches through all of them.
+// How an image network represents an image (SReT's Figure 6): the feature maps of its levels, loop
+// by loop, and which patches its attention reaches through all of them.
 #pragma once
 
 #include "rondo/image/image.h"
@@ -9,14 +9,15 @@
 namespace rondo::study {
 
 struct LevelMaps {
-  std::string label;              // "level 3", "stage 1, block 2, loop 1"
+  std::string label;              // "level 3", "level 1.3: block 2, loop 1"
   Tensor mean;                    // [h, w], over channels
-  Tensor strongest;               // [k, h, w], those with the highest mean absolute value
-  std::vector<int64_t> channels;  // their numbers
+  Tensor strongest;               // [k, h, w], channels with the highest mean absolute value
+  std::vector<int64_t> channels;  // their indices
 };
 
-// Attention rollout (Abnar and Zuidema, 2020) of one stack: products of (A + 1) / 2, A being the
-// mean over heads; what the class token, or else all patches on average, sees of each patch.
+// Attention rollout (Abnar and Zuidema, 2020) of one stack: the product of (A + 1) / 2 over levels,
+// A being the mean over heads; how much of each patch reaches the class token or, without one, all
+// patches on average.
 struct Rollout {
   std::string label;
   Tensor seen;  // [h, w], sums to at most 1
@@ -24,7 +25,7 @@ struct Rollout {
 
 struct ImageActivations {
   std::string name;
-  Tensor image;  // [3, side, side] as the network reads it
+  Tensor image;  // [3, side, side], as input to the network
   std::string predicted;
   double probability = 0;
   std::vector<LevelMaps> levels;
@@ -32,20 +33,20 @@ struct ImageActivations {
 };
 
 struct FeatureMapOptions {
-  std::vector<std::string> levels;  // labels ("3"; of pyramids "1.3"); empty = all
+  std::vector<std::string> levels;  // labels ("3"; in pyramids "1.3"); empty = all
   int64_t channels = 6;
 };
 
-// Of every image of `batch`. Error{bad_input} if there is no such level.
+// For every image of `batch`. Error{bad_input} if a requested level does not exist.
 std::vector<ImageActivations> image_activations(Network& network, const Batch& batch,
                                                 const FeatureMapOptions& options);
 
-// `pictures`: the images themselves, as people see them.
+// `pictures`: the images themselves, before preprocessing.
 StudyReport activations_report(const std::vector<ImageActivations>& found,
                                const std::vector<Image>& pictures);
 
-// A [N, N] of groups of tokens p [G, H, n, n], the mean over heads, tokens back in their places.
-// `permutation` may be undefined.
+// A [N, N] from groups of tokens p [G, H, n, n]: the mean over heads, tokens in their original
+// order. `permutation` may be undefined.
 Tensor whole_attention(const Tensor& p, const Tensor& permutation);
 
 }  // namespace rondo::study

@@ -9,10 +9,10 @@
 namespace rondo::study {
 namespace {
 
-constexpr int64_t kCell = 64;  // pixels of a map on the sheet
+constexpr int64_t kCell = 64;  // side of a map on the sheet, in pixels
 constexpr double kLabels = 210;
 
-// The whole range of a map as colors, cells enlarged without smoothing.
+// Maps the full range of values to colors; cells are enlarged without smoothing.
 Image colored(const Tensor& map) {
   const double low = map.min().item<double>();
   const double high = map.max().item<double>();
@@ -29,7 +29,7 @@ Image colored(const Tensor& map) {
   return image;
 }
 
-// Rows of maps with a label each, as one figure.
+// Labeled rows of maps, as one figure.
 std::string sheet(const std::string& title, const std::vector<std::string>& labels,
                   const std::vector<std::vector<Image>>& rows,
                   const std::vector<std::string>& heads) {
@@ -74,13 +74,13 @@ nlohmann::json image_json(const ImageActivations& image) {
 
 StudyReport activations_report(const std::vector<ImageActivations>& found,
                                const std::vector<Image>& pictures) {
-  StudyReport report("What an image becomes, level by level");
+  StudyReport report("Feature maps, level by level");
   report.page.paragraph(
       "Feature maps after each level: the mean over channels, then the channels with the highest "
       "mean absolute value. Each map has its own range, dark to light.");
   for (size_t i = 0; i < found.size(); ++i) {
     const ImageActivations& image = found[i];
-    report.page.heading(fmt::format("{}: taken for {} ({:.0f} %)", image.name, image.predicted,
+    report.page.heading(fmt::format("{}: classified as {} ({:.0f} %)", image.name, image.predicted,
                                     100 * image.probability));
     std::vector<std::string> labels;
     std::vector<std::vector<Image>> rows;
@@ -105,7 +105,7 @@ StudyReport activations_report(const std::vector<ImageActivations>& found,
     }
     report.page.figure(
         sheet("Attention rollout of " + image.name, {"rollout"}, {overview}, names),
-        "Attention rollout: which patches are seen through all levels of a stack together.");
+        "Attention rollout: which patches attention reaches through all levels of a stack.");
     report.numbers["images"].push_back(image_json(image));
     report.summary += fmt::format("{}: {} ({:.1f} %), {} levels\n", image.name, image.predicted,
                                   100 * image.probability, image.levels.size());

@@ -1,4 +1,4 @@
-// Moving weights over a plane.
+// Evaluating the loss on a plane of weights.
 #include "rondo/study/landscape.h"
 
 #include <fmt/format.h>
@@ -25,8 +25,8 @@ double batch_loss(Network& network, const Batch& batch, int64_t& count) {
   return sum.sum.item<double>();
 }
 
-// From the lowest loss to that which nine tenths of the points stay below: far out losses rise so
-// steeply that nothing would be seen of the minimum.
+// From the lowest loss to the 90th percentile: far from the minimum the loss rises so steeply that
+// the minimum would be invisible.
 std::pair<double, double> color_range(const std::vector<Landscape>& found) {
   std::vector<double> all;
   for (const Landscape& l : found) {
@@ -125,7 +125,7 @@ std::map<std::pair<int64_t, int64_t>, double> PointFile::read() const {
       const auto json = nlohmann::json::parse(line, nullptr, false);
       if (!json.is_array() || json.size() != 3 || !json[0].is_number_integer() ||
           !json[1].is_number_integer()) {
-        continue;  // cut short
+        continue;  // truncated
       }
       points[{json[0].get<int64_t>(), json[1].get<int64_t>()}] =
           json[2].is_number() ? json[2].get<double>() : HUGE_VAL;
@@ -147,7 +147,7 @@ StudyReport landscape_report(const std::vector<Landscape>& found) {
   StudyReport report("The loss around trained weights");
   report.page.paragraph(fmt::format(
       "Mean cross-entropy over {} items along two random directions, filter-normalized (Li et al., "
-      "2018): 1 moves every filter by its own norm. All pictures have one scale of loss.",
+      "2018): 1 moves every filter by its own norm. All plots share one color scale.",
       found.front().items));
   const auto [low, high] = color_range(found);
   for (const Landscape& l : found) {
@@ -167,8 +167,9 @@ StudyReport landscape_report(const std::vector<Landscape>& found) {
     const auto middle = static_cast<size_t>(l.options.points / 2);
     const double center = l.losses[middle][middle];
     report.page.heading(l.name);
-    report.page.figure(contour_map(map), fmt::format("{}: {:.4f} at the weights.", l.name, center));
-    report.page.figure(surface_plot(map), l.name + ", seen from above at an angle.");
+    report.page.figure(contour_map(map),
+                       fmt::format("{}: {:.4f} at the trained weights.", l.name, center));
+    report.page.figure(surface_plot(map), l.name + ", viewed from above at an angle.");
     nlohmann::json losses = nlohmann::json::array();
     for (const auto& row : l.losses) {
       nlohmann::json line = nlohmann::json::array();
@@ -180,10 +181,9 @@ StudyReport landscape_report(const std::vector<Landscape>& found) {
                                       {"seed", l.options.seed},
                                       {"items", l.items},
                                       {"losses", losses}});
-    report.summary += fmt::format(
-        "{}: loss {:.4f} at the weights, {:.4f} below which nine tenths of the points within {:g} "
-        "are\n",
-        l.name, center, high, l.options.radius);
+    report.summary +=
+        fmt::format("{}: loss {:.4f} at the trained weights, 90th percentile {:.4f} within {:g}\n",
+                    l.name, center, color_range({l}).second, l.options.radius);
   }
   return report;
 }

@@ -1,6 +1,6 @@
 // The loss around trained weights along two random directions, filter-normalized (Li et al., 2018):
 // SReT's Figure 9. Directions and points are functions of the seed, so that processes can share the
-// work, a stopped study goes on, and several networks are looked at along the same axes.
+// work, a stopped study can resume, and several networks are plotted along the same axes.
 #pragma once
 
 #include "rondo/study/report.h"
@@ -9,8 +9,8 @@
 namespace rondo::study {
 
 struct LandscapeOptions {
-  int64_t points = 25;  // on a side
-  double radius = 1.0;  // the plane reaches from -radius to radius
+  int64_t points = 25;  // per side
+  double radius = 1.0;  // the plane spans -radius to radius
   uint64_t seed = 1;
 };
 
@@ -18,15 +18,15 @@ struct PlanePoint {
   int64_t row = 0, column = 0;
 };
 
-// A direction for every weight: Gaussian, each filter (row of the first dimension) scaled to the
-// norm of the network's own; biases and norms, which have one dimension, are left alone.
+// A direction for every weight: Gaussian, each filter (slice of the first dimension) scaled to the
+// norm of the network's own; one-dimensional weights (biases, norms) are not moved.
 NamedTensors filter_normalized_direction(const Network& network, uint64_t seed,
                                          const std::string& name);
 
-// A network whose weights are moved over the plane and put back at the end.
+// A network whose weights are moved over the plane, and restored at the end.
 class LossPlane {
  public:
-  // `batches`: what the loss is measured on, all of them at every point.
+  // `batches`: the data on which the loss is computed, all of it at every point.
   LossPlane(Network& network, std::vector<Batch> batches, const LandscapeOptions& options);
   ~LossPlane();
   LossPlane(const LossPlane&) = delete;
@@ -44,12 +44,12 @@ class LossPlane {
   NamedTensors origin_, first_, second_;
 };
 
-// Points of the plane with losses so far, in a file of one line each.
+// The losses computed so far, in a file with one line per point.
 class PointFile {
  public:
-  // `key`: what the points are of; a file of something else is begun anew.
+  // `key` identifies the study; a file with a different key is overwritten.
   PointFile(std::string path, std::string key);
-  // By row and column, from this file and those of other processes beside it (path + ".N").
+  // By row and column, from this file and those of other processes next to it (path + ".N").
   std::map<std::pair<int64_t, int64_t>, double> read() const;
   void add(const PlanePoint& point, double loss);
 
@@ -64,7 +64,7 @@ struct Landscape {
   int64_t items = 0;
 };
 
-// With one scale of loss for all.
+// All landscapes share one color scale.
 StudyReport landscape_report(const std::vector<Landscape>& found);
 
 }  // namespace rondo::study

@@ -1,4 +1,4 @@
-// Levels of two networks side by side, batch by batch.
+// Compares the levels of two networks batch by batch.
 #include "rondo/study/level_similarity.h"
 
 #include <fmt/format.h>
@@ -13,7 +13,7 @@
 namespace rondo::study {
 namespace {
 
-// Keeps what every level gives in one forward pass.
+// Keeps the output of every level in one forward pass.
 class LevelOutputs : public Observer {
  public:
   bool wants(const std::string& name) override {
@@ -35,7 +35,7 @@ class LevelOutputs : public Observer {
   std::map<std::string, Tensor> outputs_;
 };
 
-// One network of the two: its levels for the batch at hand.
+// One of the two networks, with its level outputs for the current batch.
 struct Side {
   explicit Side(const Studied& studied)
       : batches(studied.batches),
@@ -48,7 +48,7 @@ struct Side {
     reader.forward(batch, Scope(&outputs));
     return true;
   }
-  // Which tokens of a group's levels are text [B, T]; undefined: all.
+  // Which tokens of a group's levels are not padding [B, T]; undefined: all.
   Tensor real(const LevelGroup& group) const {
     const auto found = batch.real.find(group.stacks.front());
     return found == batch.real.end() ? Tensor() : found->second;
@@ -61,7 +61,7 @@ struct Side {
   LevelOutputs outputs;
 };
 
-// Tokens of one item that are text [n, D], of every level.
+// Tokens of one item without padding [n, D], for every level.
 LevelRows item_rows(const LevelRows& levels, int64_t item, const Tensor& real) {
   LevelRows rows;
   const Tensor chosen = real.defined() ? real[item].nonzero().squeeze(1) : Tensor();
@@ -72,7 +72,7 @@ LevelRows item_rows(const LevelRows& levels, int64_t item, const Tensor& real) {
   return rows;
 }
 
-// Items as rows [B, T · D], padding as zeros, of every level.
+// Items as rows [B, T · D], padding zeroed, for every level.
 LevelRows flattened(const LevelRows& levels, const Tensor& real) {
   LevelRows rows;
   for (const Tensor& level : levels) {
@@ -115,7 +115,7 @@ class GroupSums {
       for (const Tensor& level : *rows) {
         if (level.size(1) == a.front().size(1)) continue;
         throw Error(ExitCode::bad_input,
-                    fmt::format("cka: levels have {} and {} tokens, which have no counterparts",
+                    fmt::format("cka: levels have {} and {} tokens, which cannot be paired",
                                 a.front().size(1), level.size(1)),
                     "compare whole items instead: --estimator items");
       }
@@ -157,7 +157,7 @@ LevelSimilarity level_similarity(const Studied& a, const Studied* b, CkaEstimato
   while (left.next()) {
     if (other.has_value()) {
       require(right.next() && right.batch.rows == left.batch.rows,
-              "cka: the two networks read other items");
+              "cka: the two networks were given different items");
     }
     for (size_t g = 0; g < sums.size(); ++g) {
       sums[g].add(estimator, left.outputs.of(left.groups[g]), right.outputs.of(right.groups[g]),
@@ -209,11 +209,10 @@ void report_pair(const LevelSimilarity& pair, StudyReport& report) {
 
 StudyReport similarity_report(const std::vector<LevelSimilarity>& found,
                               const std::string& estimator) {
-  StudyReport report("How alike levels are");
+  StudyReport report("Similarity of levels");
   report.page.paragraph(fmt::format(
-      "Linear centered kernel alignment (CKA) between what the levels of two networks compute for "
-      "the same {} items, estimator '{}'. 1: the same up to rotation and scale; 0: nothing in "
-      "common.",
+      "Linear centered kernel alignment (CKA) between the outputs of the levels of two networks on "
+      "the same {} items, estimator '{}'. 1: equal up to rotation and scale; 0: unrelated.",
       found.front().items, estimator));
   report.numbers["estimator"] = estimator;
   for (const LevelSimilarity& pair : found) report_pair(pair, report);

@@ -1,6 +1,6 @@
 // Centered kernel alignment between all levels of two networks, or of one with itself, on the same
-// data (RingFormer's Figures 2 and 4): encoder and decoder apart, padding left out, in memory that
-// does not grow with the data.
+// data (RingFormer's Figures 2 and 4): encoder and decoder separately, without padding, in memory
+// that does not grow with the data.
 #pragma once
 
 #include "rondo/study/report.h"
@@ -11,7 +11,7 @@ namespace rondo::study {
 enum class CkaEstimator {
   tokens,  // HSIC₁ over the tokens of each item, summed over items: the authors' figures
   items,   // HSIC₁ over the items of each batch, each flattened to one row, summed over batches
-  rows     // all tokens of all items as one sample, biased, as usually printed
+  rows     // all tokens of all items as one sample, biased, as usually reported
 };
 CkaEstimator cka_estimator(const std::string& name);  // "tokens", "items", "rows"
 
@@ -20,7 +20,7 @@ struct SimilarityGroup {
   std::vector<std::string> a;  // labels of levels
   std::vector<std::string> b;
   Tensor cka;  // [levels of a, levels of b], double
-  // Mean over levels at the same relative depth; with equally many, of the diagonal.
+  // Mean over levels at the same relative depth; with equally many levels, of the diagonal.
   double diagonal_mean() const;
 };
 
@@ -30,16 +30,15 @@ struct LevelSimilarity {
   int64_t items = 0;
 };
 
-// `b` null: `a` with itself. Both iterators must give the same items in the same batches.
-// Error{bad_input} if there are none, or if levels have other tokens and the estimator compares
-// these.
+// `b` null: `a` with itself. Both must yield the same items in the same batches. Error{bad_input}
+// if there are none, or if levels differ in their tokens and the estimator compares tokens.
 struct Studied {
   Network* network = nullptr;
   Batches* batches = nullptr;
 };
 LevelSimilarity level_similarity(const Studied& a, const Studied* b, CkaEstimator estimator);
 
-// Of one pair of networks or several.
+// For one or several pairs of networks.
 StudyReport similarity_report(const std::vector<LevelSimilarity>& found,
                               const std::string& estimator);
 

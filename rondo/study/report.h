@@ -1,4 +1,4 @@
-// What a study gives its reader: a page with pictures, and the numbers behind them.
+// The result of a study: a page with figures, and the numbers behind them.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -16,10 +16,10 @@ struct StudyReport {
   std::string summary;  // a few lines for the terminal
 };
 
-// Values of a tensor [rows, columns], and of one [n], as lists.
+// The values of a tensor [rows, columns] or [n] as lists.
 Grid grid_of(const Tensor& values);
 std::vector<double> list_of(const Tensor& values);
-// As JSON; not finite: null.
+// As JSON; non-finite values become null.
 nlohmann::json json_of(const Tensor& values);
 
 }  // namespace rondo::study

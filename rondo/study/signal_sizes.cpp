@@ -1,4 +1,4 @@
-// Signals beside what they join, as a forward pass offers both.
+// Signals relative to what they are added to, observed in forward passes.
 #include "rondo/study/signal_sizes.h"
 
 #include <fmt/format.h>
@@ -17,7 +17,7 @@ struct SignalSum {
   double ratio = 0, direction = 0, tokens = 0;
 };
 
-// Names end with "<scope>.mixing.query.signal.added", "<scope>.feed_forward.signal.joined", ….
+// Names end in "<scope>.mixing.query.signal.added", "<scope>.feed_forward.signal.joined", ….
 class SignalObserver : public Observer {
  public:
   void begin(const Batch& batch) { batch_ = &batch; }
@@ -86,7 +86,7 @@ Tensor differences(const std::vector<Tensor>& matrices) {
   return all;
 }
 
-// Weights by name, and the map of a signal as a matrix [out, in]; undefined if there is none.
+// Weights by name, and a signal's map as a matrix [out, in]; undefined if absent.
 class NamedWeights {
  public:
   explicit NamedWeights(const Network& network) : parameters_(network.named_parameters()) {}
@@ -105,7 +105,7 @@ class NamedWeights {
   torch::OrderedDict<std::string, Tensor> parameters_;
 };
 
-// W + G where the signal joins after the map, W (1 + G) where before it.
+// W + G if the signal is added after the map, W (1 + G) if before it.
 Tensor effective_weight(const Tensor& w, const Tensor& g, bool after) {
   return after ? w + g : w + at::matmul(w, g);
 }
@@ -141,8 +141,9 @@ WeightSimilarity compare_weights(const NamedWeights& weights, const std::string&
 void draw_levels(Page& page, const SignalSizes& found, const WeightSimilarity& w, bool signals) {
   HeatMap map;
   map.title = fmt::format(
-      signals ? "{}, {}: cosine between the levels' {} signals"
-              : "{}, {}: difference between the {} weights as levels apply them, beside their norm",
+      signals
+          ? "{}, {}: cosine between the levels' {} signals"
+          : "{}, {}: difference between the levels' effective {} weights, relative to their norm",
       found.name, w.group, w.part);
   map.x_label = "level";
   map.y_label = "level";
@@ -197,8 +198,9 @@ SignalSizes signal_sizes(Network& network, Batches& batches, const RingConfig& r
   }
   progress.finish();
   require(found.items > 0, "signals: expected data, got none");
-  require(!observer.sums().empty(),
-          "signals: no level of the network has signals: expected a network of the scheme 'ring'");
+  require(
+      !observer.sums().empty(),
+      "signals: no level of the network has signals: expected a network with the scheme 'ring'");
   const NamedWeights weights(network);
   const auto stacks = network.stacks();
   for (const LevelGroup& group : level_groups(network)) {
@@ -223,12 +225,11 @@ SignalSizes signal_sizes(Network& network, Batches& batches, const RingConfig& r
 }
 
 StudyReport signals_report(const std::vector<SignalSizes>& all) {
-  StudyReport report("How levels steer the block they share");
+  StudyReport report("How levels modulate the block they share");
   report.page.paragraph(
-      "A level's signal g(x) joins what the shared weights give. Its size is ‖g(x)‖ over the norm "
-      "of "
-      "what it joins, the mean over tokens; its direction the mean cosine between both: above 0 it "
-      "amplifies, below 0 it counteracts, at 0 it adds something new.");
+      "A level's signal g(x) is added to the output of the shared weights. Its size is ‖g(x)‖ over "
+      "the norm of that output, averaged over tokens; its direction is the mean cosine of the two: "
+      "above 0 it amplifies, below 0 it counteracts, at 0 it is orthogonal.");
   for (const SignalSizes& found : all) {
     nlohmann::json run = {{"name", found.name}, {"items", found.items}};
     report.page.heading(found.name);

@@ -1,6 +1,6 @@
-// How RingFormer's shared block is steered at each level: the size of a level's signals beside what
-// they join and their direction, on data; and how alike the weights are that the levels end up
-// with.
+// How RingFormer's levels modulate the block they share: the size of a level's signals relative to
+// what they are added to and their direction, on data; and the similarity of the levels' effective
+// weights.
 #pragma once
 
 #include "rondo/study/report.h"
@@ -8,21 +8,21 @@
 
 namespace rondo::study {
 
-// One signal: of query, key, value or feed-forward of a level.
+// One signal of a level: for query, key, value or feed-forward.
 struct SignalSize {
   std::string group;  // "encoder", "decoder", "levels"
   std::string level;
   std::string part;      // "query", "key", "value", "feed_forward"
-  double ratio = 0;      // mean of ‖g(x)‖ / ‖what it joins‖ over tokens
-  double direction = 0;  // mean cosine between both: above 0 it amplifies, below 0 it counteracts
+  double ratio = 0;      // mean over tokens of ‖g(x)‖ / ‖what it is added to‖
+  double direction = 0;  // mean cosine of the two: above 0 it amplifies, below 0 it counteracts
 };
 
-// How alike the levels' matrices are.
+// Similarity of the levels' matrices.
 struct WeightSimilarity {
   std::string group;
   std::string part;
   std::vector<std::string> levels;
-  Tensor effective;   // [L, L], cosines of the maps as levels apply them: shared weights and signal
+  Tensor effective;   // [L, L], cosines of the effective weights: shared weights and signal
   Tensor difference;  // [L, L], ‖A - B‖ / √(‖A‖‖B‖) of the same
   Tensor signals;     // [L, L], cosines of the signals alone
 };
@@ -34,7 +34,7 @@ struct SignalSizes {
   std::vector<WeightSimilarity> weights;
 };
 
-// `ring`: the network's. Error{bad_input} if no level of the network has signals, or there are no
+// `ring`: the network's configuration. Error{bad_input} if no level has signals or there is no
 // data.
 SignalSizes signal_sizes(Network& network, Batches& batches, const RingConfig& ring);
 

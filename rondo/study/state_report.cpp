@@ -1,4 +1,4 @@
-// The page of what states are worth.
+// The report on the contribution of recurrent states.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -11,7 +11,7 @@ namespace rondo::study {
 namespace {
 
 Series buckets_series(const std::string& name, const std::vector<GainBucket>& buckets) {
-  constexpr int64_t kFewest = 10;  // fewer tell nothing
+  constexpr int64_t kFewest = 10;  // fewer are not meaningful
   Series series{name};
   for (const GainBucket& b : buckets) {
     if (b.count < kFewest) continue;
@@ -36,13 +36,13 @@ nlohmann::json buckets_json(const std::vector<GainBucket>& buckets) {
   return json;
 }
 
-// Over the page's own color, so that text stays legible in light and dark.
+// Translucent over the page's own background, so that text stays legible in light and dark mode.
 std::string color_of(double bits, double most) {
   return fmt::format("rgba({},{:.2f})", bits > 0 ? "224,130,20" : "47,127,208",
                      0.7 * std::min(1.0, std::abs(bits) / most));
 }
 
-// The text, each piece on the color of its gain.
+// The text, each piece shaded by its gain.
 void add_excerpt(Page& page, const StateUse& use) {
   double squares = 0;
   for (const ShadedText& piece : use.excerpt) squares += piece.bits * piece.bits;
@@ -60,20 +60,19 @@ void add_excerpt(Page& page, const StateUse& use) {
   }
   page.paragraph(
       fmt::format("{}, tokens from {} of the first document. Orange: the states helped; blue: they "
-                  "misled. Full "
-                  "color is {:.2f} bits.",
+                  "hurt. Full color is {:.2f} bits.",
                   use.name, with_commas(use.excerpt_from), most));
   page.raw(markup + "</p>\n");
 }
 
 void add_words(Page& page, const StateUse& use) {
-  std::vector<std::vector<std::string>> lines = {{"word", "times", "bits each", "bits in all"}};
+  std::vector<std::vector<std::string>> lines = {{"word", "count", "bits each", "total bits"}};
   for (const WordGain& w : use.words) {
     lines.push_back({printable(w.word), with_commas(w.count),
                      fmt::format("{:.3f}", w.bits / static_cast<double>(w.count)),
                      fmt::format("{:.1f}", w.bits)});
   }
-  page.heading(fmt::format("{}: words that gain most", use.name));
+  page.heading(fmt::format("{}: words that gain the most", use.name));
   page.table(lines);
 }
 
@@ -97,8 +96,8 @@ void add_gain_charts(Page& page, const std::vector<StateUse>& found) {
   }
   page.figure(line_chart(position), "Gain by position, with 95 % intervals of the mean.");
   page.figure(line_chart(distance),
-              "Gain of whole words by distance to the last occurrence of the same word. Words that "
-              "are new in the document gain, in bits:" +
+              "Gain of whole words by distance to the last occurrence of the same word. Gain of "
+              "words that are new in the document, in bits:" +
                   fresh);
 }
 
@@ -117,11 +116,11 @@ void add_state_charts(Page& page, const std::vector<StateUse>& found) {
     page.figure(line_chart(chart), caption);
   };
   page.heading("The states themselves");
-  draw(&StateSample::norm, "norm", "Mean length of the state vectors.");
+  draw(&StateSample::norm, "norm", "Mean norm of the state vectors.");
   draw(&StateSample::rank, "effective rank",
-       "Effective rank of the state: 1 if all vectors are the same up to scale, at most their "
+       "Effective rank of the state: 1 if all vectors are equal up to scale, at most their "
        "number. A rank that falls to 1 is the collapse of Section 3.3.");
-  draw(&StateSample::similarity, "mean cosine", "Mean similarity between two state vectors.");
+  draw(&StateSample::similarity, "mean cosine", "Mean pairwise similarity of the state vectors.");
   LineChart gates;
   gates.x.label = "position in the first document (tokens)";
   gates.y.label = "mean gate";
@@ -163,10 +162,10 @@ nlohmann::json numbers_of(const StateUse& use) {
 }  // namespace
 
 StudyReport state_report(const std::vector<StateUse>& found) {
-  StudyReport report("What the recurrent states are worth");
+  StudyReport report("Contribution of the recurrent states");
   report.page.paragraph(
       "The gain of a token is its log-probability with the recurrent states minus that with zeros "
-      "read in their place, in bits.");
+      "in their place, in bits.");
   std::vector<std::vector<std::string>> lines = {
       {"run", "tokens", "bits per token", "without states", "gain"}};
   for (const StateUse& use : found) {

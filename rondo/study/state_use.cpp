@@ -1,4 +1,4 @@
-// Reading a text twice at a time: with the recurrent states, and with zeros in their place.
+// Runs a text twice in lockstep: with the recurrent states, and with zeros in their place.
 #include "rondo/study/state_use.h"
 
 #include <fmt/format.h>
@@ -15,7 +15,7 @@
 namespace rondo::study {
 namespace {
 
-// Losses of every label [B, N] in bits; meaningless where there is none.
+// The loss of every label [B, N] in bits; meaningless where there is no label.
 Tensor bits_of(const Tensor& logits, const Tensor& labels) {
   return at::cross_entropy_loss(logits.flatten(0, 1).to(at::kFloat), labels.flatten(), {},
                                 at::Reduction::None, /*ignore_index=*/-1)
@@ -73,7 +73,7 @@ class StateReading {
     const SegmentTensors t(batch);
     with_ = with_.reset(t.reset);
     without_ = without_.reset(t.reset);
-    // The first document, while row 0 reads it, now and then: watching takes time.
+    // Samples the first document, while row 0 processes it, only at intervals: observing is slow.
     const bool sampled = batch.document[0] == 0 && batch.offset[0] / batch.length % every_ == 0;
     GateMeans gates;
     const Tensor a = bits_of(
@@ -119,7 +119,7 @@ class StateReading {
   LanguageModel& model_;
   StateUse& use_;
   State with_, without_;
-  std::vector<std::vector<float>> gains_;  // of every document and token
+  std::vector<std::vector<float>> gains_;  // [document][token]
   int64_t every_ = 1;
 };
 
@@ -129,7 +129,7 @@ std::vector<int32_t> tokens_of(const Documents& documents, int64_t document) {
   return {wide.begin(), wide.end()};
 }
 
-// From the middle of the document on, whole characters.
+// From the middle of the document, in whole characters.
 void take_excerpt(const std::vector<int32_t>& tokens, const std::vector<float>& gains,
                   const std::shared_ptr<const Tokenizer>& tokenizer, int64_t count, StateUse& use) {
   const auto all = static_cast<int64_t>(tokens.size());

@@ -1,4 +1,4 @@
-// Trained networks with their data.
+// Loads trained networks and their data.
 #include "rondo/study/subject.h"
 
 #include <fmt/format.h>
@@ -25,13 +25,13 @@ void keep_rows(Batch& batch, int64_t count) {
   batch.rows = count;
 }
 
-// Ends after so many items.
+// Ends after `items` items.
 class Limited : public Batches {
  public:
   Limited(std::unique_ptr<Batches> all, int64_t items) : all_(std::move(all)), left_(items) {}
   bool next(Batch& out) override {
     if (left_ <= 0 || !all_->next(out)) return false;
-    if (out.rows > left_ && out.inputs.count("reset") != 0) return false;  // rows belong together
+    if (out.rows > left_ && out.inputs.count("reset") != 0) return false;  // rows share a state
     if (out.rows > left_) keep_rows(out, left_);
     left_ -= out.rows;
     return true;
@@ -134,7 +134,7 @@ class DocumentBatches : public Batches {
  private:
   SegmentOptions how(const Subject& s, const SubjectOptions& options) const {
     SegmentOptions o;
-    // A state is of so many rows: a batch cannot be cut.
+    // The state has a fixed number of rows: a batch cannot be truncated.
     o.rows = std::min(options.rows, documents_.count());
     if (options.items > 0) o.rows = std::min(o.rows, options.items);
     o.length = std::get<LanguageModelConfig>(s.config.network).time.segment;
@@ -202,15 +202,15 @@ void require_same_data(const Subject& a, const Subject& b) {
     throw Error(ExitCode::bad_input,
                 fmt::format("{}: expected a model of the task '{}' as {}, got '{}'", b.name, a.task,
                             a.name, b.task),
-                "compare models that read the same data");
+                "compare models for the same data");
   }
   if (a.task == "image") return;
   for (const auto side : {&PairTokenizers::source, &PairTokenizers::target}) {
     if ((a.tokenizers.*side)->fingerprint() == (b.tokenizers.*side)->fingerprint()) continue;
     throw Error(ExitCode::bad_input,
-                fmt::format("{}: has another vocabulary than {}: their tokens are not the same",
+                fmt::format("{}: its vocabulary differs from that of {}: their tokens do not match",
                             b.name, a.name),
-                "compare models that were trained with one tokenizer");
+                "compare models trained with the same tokenizer");
   }
 }
 

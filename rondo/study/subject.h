@@ -1,5 +1,5 @@
-// What is studied: a trained network, and batches of data as it reads them. Studies see networks
-// only through Network::forward and an Observer; they copy none.
+// The subject of a study: a trained network and batches of its data. Studies access networks only
+// through Network::forward and an Observer; they never copy them.
 #pragma once
 
 #include <functional>
@@ -15,21 +15,21 @@ namespace rondo::study {
 // Inputs of one forward pass.
 struct Batch {
   NamedTensors inputs;  // for Network::forward
-  Tensor labels;        // images [B]; text [B, T], -1 where nothing is scored
-  // By name of a stack ("encoder", "decoder", "stack"): which tokens are text, bool [B, T]. A stack
-  // without an entry reads no padding.
+  Tensor labels;        // images [B]; text [B, T], -1 = not scored
+  // By stack name ("encoder", "decoder", "stack"): which tokens are not padding, bool [B, T]. A
+  // stack without an entry has no padding.
   std::map<std::string, Tensor> real;
   int64_t rows = 0;
 };
 
-// An iterator of batches, each read once.
+// An iterator over batches; a single pass.
 class Batches {
  public:
   virtual ~Batches() = default;
-  virtual bool next(Batch& out) = 0;  // false: no more
+  virtual bool next(Batch& out) = 0;  // false at the end
 };
 
-// Forward passes over batches, one after the other: a language model carries its state along.
+// Consecutive forward passes over batches: a language model carries its state along.
 class Reader {
  public:
   explicit Reader(Network& network) : network_(network) {}
@@ -46,8 +46,8 @@ struct SubjectOptions {
   std::string tokenizer;  // "" = the run's
   std::string cache_folder;
   int64_t items = 0;      // sentence pairs, images, or segments of documents; 0 = all
-  int64_t rows = 32;      // images or segments together
-  int64_t tokens = 4096;  // of sentence pairs together
+  int64_t rows = 32;      // images or segments per batch
+  int64_t tokens = 4096;  // of sentence pairs per batch
   Verify verify = Verify::checksum;
 };
 
@@ -58,7 +58,7 @@ struct Subject {
   ModelConfig config;
   std::optional<RunConfig> run;
   std::shared_ptr<Network> network;
-  PairTokenizers tokenizers;  // of a language model, both the same
+  PairTokenizers tokenizers;  // both the same for a language model
   AugmentConfig augment;      // image networks
   ClassNames classes;
 };
@@ -66,21 +66,21 @@ struct Subject {
 // A run folder or model file. Error{bad_input} if it is neither.
 Subject load_subject(const std::string& given, const SubjectOptions& options);
 
-// The data it is studied on. Error{usage} if neither options nor run name any, Error{bad_input} if
-// there is nothing in them. `subject` must outlive the batches.
+// The data to study it on. Error{usage} if neither options nor run specify any, Error{bad_input} if
+// it is empty. `subject` must outlive the batches.
 std::unique_ptr<Batches> open_batches(const Subject& subject, const SubjectOptions& options);
 
-// Error{bad_input} unless both read the same items as the same tokens: of one task, text with one
-// vocabulary.
+// Error{bad_input} unless both process the same items as the same tokens: one task and, for text,
+// one vocabulary.
 void require_same_data(const Subject& a, const Subject& b);
 
-// Names of the levels of a network in order of depth, by group: "encoder" and "decoder", or one
-// group "levels", with the names of their activations without what follows ("stack.level.3").
+// The levels of a network in order of depth, by group: "encoder" and "decoder", or one group
+// "levels", with the common prefix of their activation names ("stack.level.3").
 struct LevelGroup {
   std::string name;
   std::vector<std::string> scopes;
-  std::vector<std::string> labels;  // "1", "2", …; of pyramids "1.1", stage and level
-  std::vector<std::string> stacks;  // that each is of
+  std::vector<std::string> labels;  // "1", "2", …; in pyramids "1.1", stage and level
+  std::vector<std::string> stacks;  // the stack of each level
 };
 std::vector<LevelGroup> level_groups(const Network& network);
 

@@ -1,4 +1,4 @@
-// Counting sliced networks; drawing costs against scores.
+// Counts the cost of sliced networks; plots costs against scores.
 #include "rondo/study/trade_off.h"
 
 #include <fmt/format.h>
@@ -12,7 +12,7 @@
 namespace rondo::study {
 namespace {
 
-// Multiply-adds of scores and values alone: what Theorem 1 speaks of.
+// Multiply-adds of scores and values alone, the subject of Theorem 1.
 class AttentionWork : public Observer {
  public:
   bool wants(const std::string& /*name*/) override { return false; }
@@ -61,8 +61,8 @@ void add_theorem(Page& page, const RunCost& run) {
   }
   chart.series.push_back(line);
   page.figure(line_chart(chart),
-              fmt::format("{}: N loops of G groups cost N/G of global attention applied once; as "
-                          "much where N = G (Theorem 1).",
+              fmt::format("{}: N loops of G groups cost N/G of global attention applied once: the "
+                          "same if N = G (Theorem 1).",
                           run.name));
 }
 
@@ -109,7 +109,7 @@ std::vector<SlicedCostPoint> sliced_costs(const ModelConfig& config,
 }
 
 StudyReport cost_report(const std::vector<RunCost>& found) {
-  StudyReport report("What models cost and what they give");
+  StudyReport report("Cost and quality of models");
   std::vector<std::vector<std::string>> lines = {
       {"run", "parameters", "multiply-adds", "best score", "of"}};
   std::set<std::string> metrics;

@@ -1,5 +1,5 @@
-// What a model costs and what it gives: multiply-adds of attention by groups and loops (SReT's
-// Theorem 1) for sliced networks, and scores of runs against parameters and multiply-adds.
+// Cost against quality: multiply-adds of attention by groups and loops (SReT's Theorem 1) for
+// sliced networks, and scores of runs against parameters and multiply-adds.
 #pragma once
 
 #include "rondo/model/cost.h"
@@ -13,9 +13,9 @@ struct SlicedCostPoint {
   double multiply_adds = 0;  // of the whole network
 };
 
-// The network with so many loops of so many groups in every stage, counted by walking through it.
-// Combinations whose groups do not divide the tokens of some stage are left out. Empty if the
-// network is not recursive.
+// The cost of the network with each number of loops and groups in every stage, counted in a
+// shape-only forward pass. Combinations whose groups do not divide the tokens of some stage are
+// skipped. Empty if the network is not recursive.
 std::vector<SlicedCostPoint> sliced_costs(const ModelConfig& config,
                                           const std::vector<int64_t>& loops,
                                           const std::vector<int64_t>& groups);
@@ -25,8 +25,8 @@ struct RunCost {
   std::string task;
   double parameters = 0;
   double multiply_adds = 0;
-  std::optional<double> score;  // the best of the run's log
-  std::string metric;           // title
+  std::optional<double> score;  // the best in the run's log
+  std::string metric;           // its title
   std::vector<SlicedCostPoint> sliced;
 };
 

@@ -1,4 +1,4 @@
-// Words from tokens.
+// Splits tokens into words.
 #include "rondo/study/word_gains.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Gains of tokens gathered by words: a word's gain is that of its bytes, however tokens cut it.
+// Gains of tokens aggregated by word: a word's gain is that of its bytes, however it is tokenized.
 #pragma once
 
 #include <unordered_map>
@@ -8,18 +8,18 @@
 
 namespace rondo::study {
 
-// Words are runs of ASCII letters, digits and apostrophes, and of all bytes beyond ASCII; letters
-// count the same in both cases.
+// Words are runs of ASCII letters, digits and apostrophes, and of all non-ASCII bytes; ASCII case
+// is ignored.
 class WordGains {
  public:
   explicit WordGains(const Tokenizer& tokenizer) : tokenizer_(tokenizer) {}
 
-  // A document: its tokens, and the gain of each in bits (nothing is known of the first).
+  // A document: its tokens, and the gain of each in bits (the first token has none).
   void add(const std::vector<int32_t>& tokens, const std::vector<float>& gains);
 
   const std::vector<GainBucket>& by_distance() const { return by_distance_; }
   const GainBucket& new_words() const { return new_words_; }
-  // The `count` words with the highest sums.
+  // The `count` words with the highest total gain.
   std::vector<WordGain> best(int64_t count) const;
 
  private:
@@ -29,14 +29,14 @@ class WordGains {
   const Tokenizer& tokenizer_;
   std::unordered_map<int32_t, std::string> bytes_;
   std::unordered_map<std::string, WordGain> words_;
-  std::unordered_map<std::string, int64_t> last_;  // token where a word was last begun
+  std::unordered_map<std::string, int64_t> last_;  // token at which a word last started
   std::string word_;
   double bits_ = 0;
   std::vector<GainBucket> by_distance_;
   GainBucket new_words_;
 };
 
-// The bucket of `number` among those by powers of two, made if it is not there.
+// The bucket of `number` among those by powers of two, created if missing.
 GainBucket& bucket_of(std::vector<GainBucket>& buckets, int64_t number);
 
 }  // namespace rondo::study

@@ -1,4 +1,4 @@
-// The claims of several tables in one list: what the paper measured, what we measured, the verdict.
+// Claims of several tables in one list: the paper's figures, our figures, the verdict.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -46,8 +46,7 @@ std::string claims_markdown(const std::vector<TableResults>& tables) {
                          our_figures(results, c), verdict_name(c.verdict));
     }
   }
-  if (not_run > 0)
-    out += fmt::format("\nClaims of these tables that were not tried: {}.\n", not_run);
+  if (not_run > 0) out += fmt::format("\nClaims of these tables not tested: {}.\n", not_run);
   return out;
 }
 

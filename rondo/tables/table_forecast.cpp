@@ -1,4 +1,4 @@
-// What a table will take: every row does a few steps.
+// Time and memory estimate of a table from a few steps per row.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -24,7 +24,7 @@ struct Forecast {
   int64_t peak_bytes = 0;
 };
 
-// `rondo train … --dry-run --json` of one job; its words go to `scratch`.
+// Runs `rondo train … --dry-run --json` for one job, with output in `scratch`.
 Forecast measure(const TableJob& job, const TableRunOptions& options, int64_t threads,
                  const std::string& scratch) {
   std::vector<std::string> command = {options.program, "train",
@@ -64,7 +64,7 @@ std::string table_forecast(const TableRunOptions& options) {
   int64_t most = 0;
   for (const TableJob& job : plan_table(table, first)) {
     if (!job.needs.empty()) {
-      log_warn("{}: not measured: it builds on another row", job.row);
+      log_warn("{}: not measured: it depends on another row", job.row);
       continue;
     }
     const Forecast f = measure(job, options, threads, own);
@@ -79,8 +79,8 @@ std::string table_forecast(const TableRunOptions& options) {
   const double whole =
       seconds * static_cast<double>(options.seeds) / static_cast<double>(options.jobs);
   return text + fmt::format(
-                    "\nall with {} seeds, {} at a time: {:.1f} hours without tests, at most {} of "
-                    "memory\n",
+                    "\ntotal for {} seeds, {} at a time: {:.1f} hours excluding tests, at most {} "
+                    "of memory\n",
                     options.seeds, options.jobs, whole / 3600, human_bytes(most * options.jobs));
 }
 

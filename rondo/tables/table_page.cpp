@@ -1,4 +1,4 @@
-// Results of a table as a web page.
+// Table results as an HTML page.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -12,14 +12,14 @@
 namespace rondo {
 namespace {
 
-// The value that training logs for the metric of a column.
+// The metric logged during training that corresponds to a column's metric.
 std::string logged_metric(const std::string& metric) {
   if (metric == "bits_per_token" || metric == "word_perplexity") return "valid_bits_per_token";
   if (metric == "bits_per_byte") return "valid_bits_per_byte";
   return metric == "accuracy" ? "valid_accuracy" : "valid_loss";
 }
 
-// The mean over seeds at every step that all of them logged.
+// The mean over seeds at every step that all seeds logged.
 Series mean_curve(const CellResult& cell, const std::string& label, const std::string& key) {
   std::map<double, std::pair<double, size_t>> sums;
   for (const SeedResult& seed : cell.seeds) {
@@ -62,7 +62,7 @@ void add_column(Page& page, const TableResults& results, const TableColumn& colu
   page.figure(bar_chart(bars), "Mean over seeds on the test data, with 95 % intervals.");
   if (!curves.series.empty()) {
     page.figure(line_chart(curves),
-                fmt::format("Mean over seeds of {} while training.", curves.y.label));
+                fmt::format("Mean over seeds of {} during training.", curves.y.label));
   }
 }
 
@@ -82,7 +82,7 @@ std::string table_html(const TableResults& results) {
     }
     page.raw(rows + "</table>\n");
   }
-  for (const std::string& origin : results.origins) page.paragraph("Made by " + origin + ".");
+  for (const std::string& origin : results.origins) page.paragraph("Produced by " + origin + ".");
   return page.html();
 }
 

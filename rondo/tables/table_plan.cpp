@@ -1,4 +1,4 @@
-// Which runs a table is made of, and the files that say what a folder of them is.
+// The runs of a table, and the files that describe their folder.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -22,7 +22,7 @@ std::string run_folder(const TableRunOptions& options, const std::string& column
   return fmt::format("{}/{}/{}/seed{}", options.output, column, row, seed);
 }
 
-// Rows that were asked for, and those that they build on.
+// Whether a row was requested, or a requested row depends on it.
 bool needed_by(const PaperTable& table, const std::vector<std::string>& chosen,
                const std::string& name) {
   if (wanted(chosen, name)) return true;
@@ -60,7 +60,7 @@ JobStatus job_status(const std::string& folder) {
 }
 
 std::vector<TableJob> plan_table(const PaperTable& table, const TableRunOptions& options) {
-  for (const std::string& name : options.rows) table.row(name);  // Error{usage} if there is none
+  for (const std::string& name : options.rows) table.row(name);  // throws Error{usage} if unknown
   for (const std::string& name : options.columns) table.column(name);
   std::vector<TableJob> jobs;
   for (int64_t seed = 1; seed <= options.seeds; ++seed) {
@@ -80,7 +80,7 @@ std::vector<TableJob> plan_table(const PaperTable& table, const TableRunOptions&
   }
   if (jobs.empty()) {
     throw Error(ExitCode::usage, fmt::format("{}: nothing to train", table.name),
-                "no row that was chosen is trained for a column that was chosen");
+                "choose a row that is trained for a chosen column");
   }
   return jobs;
 }
@@ -88,8 +88,8 @@ std::vector<TableJob> plan_table(const PaperTable& table, const TableRunOptions&
 TableFolder read_table_folder(const std::string& folder) {
   const std::string file = folder + "/table.json";
   if (!exists(file)) {
-    throw Error(ExitCode::bad_input, fmt::format("{}: holds no table (no table.json)", folder),
-                "such folders are made by 'rondo table run'");
+    throw Error(ExitCode::bad_input, fmt::format("{}: contains no table (no table.json)", folder),
+                "table folders are created by 'rondo table run'");
   }
   const auto json = nlohmann::json::parse(read_text_file(file, 1 << 20), nullptr, false);
   if (!json.is_object() || !json.contains("name") || !json["name"].is_string()) {

@@ -25,19 +25,23 @@ void copy_if_there(const std::string& from, const std::string& to, const char* n
              read_text_file(fmt::format("{}/{}", from, name), kMaxRecordBytes));
 }
 
-bool is_evaluation(const std::string& line) { return line.find("\"valid_") != std::string::npos; }
+// Evaluations, and probes of the state (state_use).
+bool is_kept(const std::string& line) {
+  return line.find("\"valid_") != std::string::npos ||
+         line.find("\"state_use") != std::string::npos;
+}
 
-// The lines that curves and training times are read from.
+// Keeps the lines needed for curves, and the last one with the training time.
 void copy_metrics(const std::string& from, const std::string& to) {
   std::ifstream file(from + "/metrics.jsonl");
   if (!file) return;
   std::string kept;
-  std::string last;
+  std::string timed;  // the last line with the training time, if it is not kept anyway
   for (std::string line; std::getline(file, line);) {
-    if (is_evaluation(line)) kept += line + "\n";
-    last = line;
+    if (line.find("\"seconds\"") != std::string::npos) timed = is_kept(line) ? "" : line + "\n";
+    if (is_kept(line)) kept += line + "\n";
   }
-  if (!last.empty() && !is_evaluation(last)) kept += last + "\n";
+  kept += timed;
   write_file(to + "/metrics.jsonl", kept);
 }
 
@@ -48,8 +52,8 @@ void refuse_another_table(const TableFolder& table, const std::string& output) {
     return;
   }
   throw Error(ExitCode::bad_input,
-              fmt::format("{}: holds the record of another table: {}{}", output, there.table.name,
-                          there.set.empty() ? "" : " with other settings"),
+              fmt::format("{}: contains the record of another table: {}{}", output,
+                          there.table.name, there.set.empty() ? "" : " with other settings"),
               "choose another folder with -o");
 }
 
@@ -60,7 +64,7 @@ void make_folder(const std::string& path) {
   throw Error(ExitCode::io, fmt::format("{}: cannot create the folder: {}", path, error.message()));
 }
 
-// COLUMN/ROW/seedN of the runs that are finished or have diverged.
+// COLUMN/ROW/seedN of the finished and diverged runs.
 std::vector<std::string> finished_runs(const PaperTable& table, const TableColumn& column,
                                        const std::string& folder) {
   std::vector<std::string> runs;
@@ -93,7 +97,7 @@ int64_t record_table(const std::string& folder, const std::string& output) {
   make_folder(output);
   int64_t runs = 0;
   for (const TableColumn& column : table.table.columns) {
-    if (table.table.runs_of(column).name != column.name) continue;  // scores another column's runs
+    if (table.table.runs_of(column).name != column.name) continue;  // shares another column's runs
     const std::vector<std::string> done = finished_runs(table.table, column, folder);
     const bool one_seed = std::any_of(done.begin(), done.end(), [&](const std::string& run) {
       const auto row = run.substr(0, run.rfind('/') + 1);

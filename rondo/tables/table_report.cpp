@@ -1,4 +1,4 @@
-// Results as text, Markdown and JSON.
+// Table results as text, Markdown and JSON.
 #include "rondo/tables/table_report.h"
 
 #include <fmt/format.h>
@@ -23,7 +23,7 @@ std::string number(double value, const std::string& metric) {
   return fmt::format("{:.{}f}", value, digits_of(metric));
 }
 
-// Long runs are told in hours.
+// Long runs are shown in hours.
 bool in_hours(const TableResults& results) {
   constexpr double kManyMinutes = 300;
   return std::any_of(results.cells.begin(), results.cells.end(),
@@ -210,7 +210,7 @@ std::string table_text(const TableResults& results) {
                        several ? " (" + results.table.column(c.column).label + ")" : "",
                        claim_evidence(c));
   }
-  for (const std::string& origin : results.origins) out += "\nmade by " + origin + "\n";
+  for (const std::string& origin : results.origins) out += "\nproduced by " + origin + "\n";
   return out;
 }
 
@@ -229,7 +229,7 @@ std::string table_markdown(const TableResults& results) {
     out +=
         fmt::format("| {} | {} | {} |\n", c.claim.text, verdict_name(c.verdict), claim_evidence(c));
   }
-  for (const std::string& origin : results.origins) out += "\nMade by " + origin + ".\n";
+  for (const std::string& origin : results.origins) out += "\nProduced by " + origin + ".\n";
   return out;
 }
 

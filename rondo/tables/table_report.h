@@ -1,4 +1,4 @@
-// The results of a table, for people (text, Markdown, HTML) and programs (JSON).
+// Table results for people (text, Markdown, HTML) and programs (JSON).
 #pragma once
 
 #include <string>
@@ -13,24 +13,24 @@ std::string table_markdown(const TableResults& results);
 std::string table_json(const TableResults& results);
 // The claims of several tables in one Markdown table: claim, paper, ours, verdict.
 std::string claims_markdown(const std::vector<TableResults>& tables);
-// A page that stands alone: bars with intervals, and learning curves by step.
+// A self-contained page: bars with intervals, and learning curves by step.
 std::string table_html(const TableResults& results);
 
 // "RingFormer, Table 4: … (mini size)".
 std::string table_title(const TableResults& results);
-// One column: its head, then a line for each row that was run.
+// One column: its header, then a line for each row that was run.
 using TableLines = std::vector<std::vector<std::string>>;
 TableLines table_lines(const TableResults& results, const TableColumn& column);
-// "Not run: XL:1024, …." with a line's end; empty if every row was.
+// "Not run: XL:1024, …." with a newline; empty if every row was run.
 std::string rows_not_run(const TableResults& results, const TableColumn& column);
 
-// "8.94 M" as the paper would print it; "–" for 0.
+// "8.94 M"; "–" for 0.
 std::string table_count(double count);
 // "1.3021 ± 0.0043", "1.3021" without an interval, "–" without a score.
 std::string table_score(const CellResult& cell, const std::string& metric);
 // "difference +0.013 [0.004, 0.022], p = 0.02, paired t-test over 3 seeds".
 std::string claim_evidence(const ClaimResult& claim);
-// "bits per token (lower is better)".
+// "bits per token ↓".
 std::string metric_title(const std::string& metric);
 
 }  // namespace rondo

@@ -32,7 +32,7 @@ double score_of(const std::string& file, const std::string& metric) {
               "remove it and run the same 'rondo table run' again");
 }
 
-// What the last line of the metrics says.
+// From the last line of the metrics that has it.
 double training_seconds(const std::string& folder) {
   std::ifstream file(folder + "/metrics.jsonl");
   double seconds = 0;
@@ -43,7 +43,7 @@ double training_seconds(const std::string& folder) {
   return seconds;
 }
 
-// What `rondo train` wrote down about itself (run.json), into the cell; and where it was made.
+// Reads the record of `rondo train` (run.json) into the cell; returns the provenance.
 std::string read_origin(const std::string& folder, CellResult& cell, double& minutes) {
   const std::string file = folder + "/run.json";
   if (!exists(file)) return "";
@@ -84,7 +84,7 @@ CellResult read_cell(const std::string& folder, const PaperTable& table, const T
   return cell;
 }
 
-// Scores of both cells with the same seeds, in order.
+// Scores of both cells for common seeds, in order.
 struct Pairs {
   std::vector<double> a, b;
   std::vector<std::pair<std::string, std::string>> folders;

@@ -1,5 +1,4 @@
-// What came out of a table: scores over seeds, the paper's figures beside them, and which of its
-// claims hold.
+// The results of a table: scores over seeds, the paper's figures, and the verdicts on its claims.
 #pragma once
 
 #include <optional>
@@ -42,7 +41,7 @@ struct ClaimResult {
   TableClaim claim;
   std::string column;
   Verdict verdict = Verdict::missing;
-  // How much better the row is that is said to be better, in units of the metric, with its 95 %
+  // How much better the row claimed to be better is, in units of the metric, with its 95 %
   // interval; negative if it is worse.
   double difference = 0;
   double low = 0;
@@ -55,17 +54,18 @@ struct TableResults {
   std::string folder;
   PaperTable table;
   bool mini = false;
-  std::vector<CellResult> cells;  // rows within columns
+  std::vector<CellResult> cells;  // by column, then by row
   std::vector<ClaimResult> claims;
   std::vector<std::string> origins;  // distinct "commit, CPU, data" of the runs
 
   const CellResult* cell(const std::string& column, const std::string& row) const;
 };
 
-// Seeds that a row of a table has runs of, by the names of its folders (seed1, seed2, …).
+// The seeds of a row's runs, from its folder names (seed1, seed2, …).
 std::vector<int64_t> seeds_in(const std::string& folder);
 
-// Error{bad_input} if the folder is not one of 'rondo table run', or a result in it is damaged.
+// Throws Error{bad_input} if the folder was not created by 'rondo table run' or a result is
+// damaged.
 TableResults read_table_results(const std::string& folder);
 
 }  // namespace rondo

@@ -1,4 +1,4 @@
-// Starting, watching and finishing the runs of a table.
+// Starting, monitoring and completing the runs of a table.
 #include "rondo/tables/table_run.h"
 
 #include <fmt/format.h>
@@ -27,13 +27,13 @@ namespace fs = std::filesystem;
 
 constexpr auto kPollInterval = std::chrono::milliseconds(100);
 constexpr int64_t kPollsPerUpdate = 10;
-constexpr int kBusyRetries = 600;  // a trainer that was just killed holds its folder a moment
+constexpr int kBusyRetries = 600;  // a trainer that was just killed holds its lock briefly
 constexpr int64_t kTailBytes = 1 << 16;
 
 std::atomic<int> stop_signal_seen{0};
 extern "C" void on_table_signal(int signal) { stop_signal_seen = signal; }
 
-// A signal that is ignored from the beginning (nohup, background jobs of a script) stays so.
+// A signal that was ignored at startup (nohup, background jobs of a script) stays ignored.
 void listen_for_stop() {
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
     struct sigaction before = {};
@@ -46,7 +46,7 @@ void make_folders(const std::string& path) {
   std::error_code error;
   fs::create_directories(path, error);
   if (!error) return;
-  throw Error(ExitCode::io, fmt::format("{}: cannot make the folder: {}", path, error.message()));
+  throw Error(ExitCode::io, fmt::format("{}: cannot create the folder: {}", path, error.message()));
 }
 
 std::string last_bytes(const std::string& path) {
@@ -60,7 +60,7 @@ std::string last_bytes(const std::string& path) {
   return text;
 }
 
-// The step that a run has reached, by its metrics.
+// The step that a run has reached, from its metrics.
 int64_t step_of_run(const std::string& folder) {
   const std::string text = last_bytes(folder + "/metrics.jsonl");
   const size_t at = text.rfind("\"step\":");
@@ -114,13 +114,13 @@ class TableRunner {
     int busy = 0;
   };
 
-  // A row that builds on another needs its weights, which a record does not have.
+  // A row that depends on another needs its weights, which a record does not have.
   void require_weights() const {
     for (const size_t i : waiting_) {
       for (const std::string& need : jobs_[i].needs) {
         if (job_status(need) != JobStatus::finished || exists(need + "/best.safetensors")) continue;
         throw Error(ExitCode::bad_input,
-                    fmt::format("{}: {} starts from this run, of which only the record is left",
+                    fmt::format("{}: {} depends on this run, of which only the record is left",
                                 need, label_of(jobs_[i])),
                     "to train it again, delete its test.json");
       }
@@ -144,7 +144,7 @@ class TableRunner {
   void refuse_another(const TableFolder& before) const {
     const auto refuse = [&](const char* what, const std::string& was, const std::string& is) {
       throw Error(ExitCode::bad_input,
-                  fmt::format("{}: the folder holds another table: {} was {}, is {}",
+                  fmt::format("{}: the folder contains another table: {} was {}, is {}",
                               options_.output, what, was, is),
                   "choose another folder with -o");
     };
@@ -157,8 +157,7 @@ class TableRunner {
     }
     if (before.jobs != options_.jobs) {
       log_warn(
-          "--jobs was {}, is {}: with another number of threads results differ in their last "
-          "bits",
+          "--jobs was {}, is {}: a different number of threads changes results in the last bits",
           before.jobs, options_.jobs);
     }
   }
@@ -207,7 +206,7 @@ class TableRunner {
     return ChildProcess({command, job.folder + "/.test.json.tmp", log_of(job), 0});
   }
 
-  // Starts what may start; whether anything is left to do.
+  // Starts the jobs that are ready; returns whether any are still waiting.
   bool start_ready() {
     for (auto it = waiting_.begin(); it != waiting_.end();) {
       if (static_cast<int64_t>(running_.size()) >= options_.jobs) break;
@@ -220,7 +219,7 @@ class TableRunner {
     }
     if (!running_.empty() || waiting_.empty()) return !waiting_.empty();
     for (const size_t i : waiting_) {
-      failures_.push_back(label_of(jobs_[i]) + ": not started: a row that it builds on failed");
+      failures_.push_back(label_of(jobs_[i]) + ": not started: a row it depends on failed");
     }
     waiting_.clear();
     return false;
@@ -262,7 +261,7 @@ class TableRunner {
   int stop() {
     const int signal = stop_signal_seen;
     for (const Running& r : running_) r.process.send(SIGTERM);
-    log_info("stopping: {} runs save and end; the same command continues", running_.size());
+    log_info("stopping: {} runs are saving; run the same command to resume", running_.size());
     while (!running_.empty()) {
       std::this_thread::sleep_for(kPollInterval);
       running_.erase(std::remove_if(running_.begin(), running_.end(),
@@ -279,7 +278,7 @@ class TableRunner {
     throw Error(ExitCode::failure,
                 fmt::format("{}: {} of {} runs failed:{}", options_.output, failures_.size(),
                             jobs_.size(), all),
-                "the same command tries them again");
+                "run the same command to retry them");
   }
 
   int64_t total_steps() const {
@@ -311,7 +310,7 @@ class TableRunner {
   const PaperTable& table_;
   std::vector<TableJob> jobs_;
   int64_t threads_ = 1;
-  std::vector<size_t> waiting_;  // places in jobs_, in order
+  std::vector<size_t> waiting_;  // indices into jobs_, in order
   std::vector<Running> running_;
   std::vector<std::string> failures_;
 };

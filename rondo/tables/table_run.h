@@ -1,9 +1,9 @@
-// Training every row of a table: rows × seeds, each an ordinary run folder, several at a time. The
-// same call continues after Ctrl-C, kill -9 or a power cut.
+// Training every row of a table: rows × seeds, each a regular run folder, several in parallel. The
+// same call resumes after Ctrl-C, kill -9 or a power failure.
 //
-//   DIR/table.json            what was asked for; table.toml: a copy of the table
+//   DIR/table.json            the request; table.toml: a copy of the table
 //   DIR/COLUMN/ROW/seedN/     run folder; test.json, test.items: its score on the test data
-//   DIR/logs/                 what the runs said
+//   DIR/logs/                 logs of the runs
 #pragma once
 
 #include <string>
@@ -37,22 +37,23 @@ struct TableJob {
   int64_t steps = 0;
 };
 
-// What has come of a job, as its folder says.
+// The status of a job, from its folder.
 enum class JobStatus { missing, unfinished, diverged, finished };
 JobStatus job_status(const std::string& folder);
 
-// The jobs of a table in the order they are started: all rows with the first seed, then the next.
-// Error{bad_input} for a configuration that cannot be trained.
+// The jobs of a table in starting order: all rows with the first seed, then the next. Throws
+// Error{bad_input} for an invalid configuration.
 std::vector<TableJob> plan_table(const PaperTable& table, const TableRunOptions& options);
 
-// Trains and tests what is not finished. Returns the exit code: 0; 1 if runs failed (others went
-// on); 130 or 143 after a signal, everything saved. A run that diverges is a result, not a failure.
+// Trains and tests unfinished jobs. Returns 0, or 128 + signal (such as 130 or 143) after a signal,
+// with everything saved. Throws Error{failure} (exit code 1) at the end if runs failed; the others
+// still complete. A diverged run is a result, not a failure.
 int run_table(const TableRunOptions& options);
 
-// What the whole table will take, from a few steps of every row: a table as text. Nothing is kept.
+// Estimates the cost of the whole table from a few steps per row, as text. Keeps no files.
 std::string table_forecast(const TableRunOptions& options);
 
-// The table that `folder` was made for, and how. Error{bad_input} if it is no such folder.
+// The table and options of `folder`. Throws Error{bad_input} if it is not a table folder.
 struct TableFolder {
   PaperTable table;
   bool mini = false;

@@ -11,10 +11,10 @@ namespace rondo {
 namespace {
 
 constexpr double kSquareFloor = 1e-30;    // added to squared gradients
-constexpr double kParameterFloor = 1e-3;  // least RMS a parameter is taken to have
+constexpr double kParameterFloor = 1e-3;  // lower bound on a parameter's RMS
 constexpr double kClipping = 1.0;         // largest RMS of an update
 constexpr double kDecayExponent = 0.8;
-constexpr int64_t kFactoredFrom = 128;  // both dimensions at least this long
+constexpr int64_t kFactoredFrom = 128;  // factored if both dimensions are at least this long
 
 // The two longest dimensions: rows (second longest) and columns (longest), or {-1, -1}.
 struct Factors {
@@ -88,7 +88,7 @@ void Adafactor::update(Slot& slot, const Tensor& gradient, const Step& step) {
   slot.value.sub_(y);
 }
 
-// The same without a tensor as large as the parameter in between.
+// The same without a temporary as large as the parameter.
 void Adafactor::update_plain(Slot& slot, const Tensor& gradient, const Step& step) const {
   const double decay = moment_decay(step.number);
   const Factors f = factored_dimensions(slot.value);
@@ -106,8 +106,8 @@ void Adafactor::update_plain(Slot& slot, const Tensor& gradient, const Step& ste
     Tensor means[2] = {at::empty({part.rows, 1}), at::empty({1, part.columns})};
     kernels::adafactor_means(part, kSquareFloor, means[0].data_ptr<float>(),
                              means[1].data_ptr<float>());
-    Tensor& row =
-        slot.moments["row"];  // [rows, 1] or, where rows are the longer ones, [1, columns]
+    // [rows, 1] or, where rows are the longer dimension, [1, columns]
+    Tensor& row = slot.moments["row"];
     Tensor& column = slot.moments["column"];
     row.mul_(decay).add_(means[f.row], 1.0 - decay);
     column.mul_(decay).add_(means[f.column], 1.0 - decay);

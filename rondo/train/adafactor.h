@@ -1,6 +1,6 @@
-// Adafactor (Shazeer and Stern 2018) with momentum, as the Block-Recurrent Transformer is trained:
-// the second moment of a matrix is kept as a row and a column, updates are clipped at RMS 1 and
-// scaled by the parameter's own RMS.
+// Adafactor (Shazeer and Stern 2018) with momentum, as used to train the Block-Recurrent
+// Transformer: the second moment of a matrix is factored into a row and a column, updates are
+// clipped at RMS 1 and scaled by the parameter's own RMS.
 #pragma once
 
 #include "rondo/train/optimizer.h"

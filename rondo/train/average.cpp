@@ -10,7 +10,7 @@
 namespace rondo {
 namespace {
 
-// Sums of tensors by name; whole-number buffers are those of the last one added.
+// Sums of tensors by name; integer buffers are those of the last model added.
 class Mean {
  public:
   void add(const NamedTensors& weights, const std::string& name) {
@@ -40,15 +40,15 @@ class Mean {
 
  private:
   [[noreturn]] static void refuse(const std::string& name) {
-    throw Error(ExitCode::bad_input, fmt::format("{}: is another model than those before it", name),
-                "only models of one configuration can be averaged");
+    throw Error(ExitCode::bad_input,
+                fmt::format("{}: is not the same model as those before it", name),
+                "only models with the same configuration can be averaged");
   }
   NamedTensors sums_;
   int64_t count_ = 0;
 };
 
-// The mean with what belongs to the model `like`: its tokenizers, or its classes and the
-// preparation of images.
+// The mean, with the tokenizers of the model `like`, or its classes and image preprocessing.
 AveragedModel model_of(const TrainedFiles& like, const Mean& mean) {
   AveragedModel averaged = {like.model, build_network(like.model), {}, mean.count()};
   mean.give(named_tensors(*averaged.network));
@@ -63,14 +63,14 @@ AveragedModel model_of(const TrainedFiles& like, const Mean& mean) {
 
 AveragedModel average_checkpoints(const std::string& run, int64_t last) {
   const at::NoGradGuard no_grad;
-  read_run_folder(run);  // an error unless it is one
+  read_run_folder(run);  // throws if it is not a run folder
   const CheckpointFolder folder(run + "/checkpoints");
   std::vector<int64_t> steps = folder.steps();
   if (steps.empty()) throw Error(ExitCode::bad_input, fmt::format("{}: has no checkpoints", run));
   if (last < 0 || last > static_cast<int64_t>(steps.size())) {
     throw Error(ExitCode::bad_input,
                 fmt::format("{}: expected {} checkpoints, got {}", run, last, steps.size()),
-                "train with train.keep as large as that");
+                "train with train.keep at least that large");
   }
   if (last > 0) steps.erase(steps.begin(), steps.end() - last);
   Mean mean;
@@ -91,8 +91,8 @@ AveragedModel average_models(const std::vector<std::string>& models, Verify veri
     const TrainedFiles files = find_trained(model);
     if (dump_model_config(files.model) != dump_model_config(first.model)) {
       throw Error(ExitCode::bad_input,
-                  fmt::format("{}: has another configuration than {}", model, models[0]),
-                  "only models of one configuration can be averaged");
+                  fmt::format("{}: its configuration differs from that of {}", model, models[0]),
+                  "only models with the same configuration can be averaged");
     }
     const auto network = build_network(files.model);
     load_weights(*network, SafetensorsFile::open(files.weights), verify);

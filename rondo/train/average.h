@@ -13,17 +13,16 @@ namespace rondo {
 struct AveragedModel {
   ModelConfig config;
   std::shared_ptr<Network> network;
-  // Of image networks their classes and how images are prepared; for save_model().
+  // Class names and preprocessing of image networks, for save_model().
   std::map<std::string, std::string> metadata;
-  int64_t count = 0;  // of what it is the mean
+  int64_t count = 0;  // models or checkpoints averaged
 };
 
-// The newest `last` checkpoints of a run folder, all that are kept for 0. Error{bad_input} if there
-// are fewer, if their weights are not finite, or if one is of another model than those before it.
+// The newest `last` checkpoints of a run folder; 0 = all that exist. Error{bad_input} if there are
+// fewer, if weights are not finite, or if one is of a different model than those before it.
 AveragedModel average_checkpoints(const std::string& run, int64_t last = 0);
 
-// Run folders or model files. Error{bad_input} if there are none, or if they are not of one
-// configuration.
+// Run folders or model files. Error{bad_input} if there are none or their configurations differ.
 AveragedModel average_models(const std::vector<std::string>& models,
                              Verify verify = Verify::checksum);
 

@@ -18,7 +18,7 @@ namespace {
 
 constexpr const char* kChecksumKey = "checksum";
 
-// Over everything in the file but the checksum itself: no byte of it may change unnoticed.
+// Covers everything in the file except the checksum itself.
 std::string checkpoint_checksum(const Checkpoint& checkpoint) {
   uint64_t hash = 0;
   const auto add = [&](const void* data, size_t size) {
@@ -45,31 +45,31 @@ int64_t tensor_bytes(const NamedTensors& tensors) {
   return static_cast<int64_t>(total);
 }
 
-// Writes `checkpoint`; what the system refuses is said with the room that is needed.
+// Writes `checkpoint`; I/O errors include the space needed.
 void write_checkpoint(const std::string& path, const Checkpoint& checkpoint) {
   try {
     save_tensors(path, checkpoint.tensors, checkpoint.metadata);
   } catch (const Error& error) {
     if (error.code() != ExitCode::io) throw;
     throw Error(ExitCode::io,
-                fmt::format("{}; the checkpoint takes {} bytes, those before it are untouched",
+                fmt::format("{}; the checkpoint needs {} bytes; earlier ones are untouched",
                             error.message(), with_commas(tensor_bytes(checkpoint.tensors))),
                 error.advice());
   }
 }
 
-// What there is cannot be used: the run must not begin anew over it.
+// Existing checkpoints are unusable: the run must not start over and overwrite them.
 [[noreturn]] void refuse_checkpoints(const std::string& folder,
                                      const std::vector<std::string>& reasons, bool unreadable) {
   const std::string message =
       fmt::format("{}: {}; nothing was changed\n  {}", folder,
-                  unreadable ? "cannot read a checkpoint" : "no checkpoint is whole",
+                  unreadable ? "cannot read a checkpoint" : "no checkpoint is intact",
                   fmt::join(reasons, "\n  "));
   if (unreadable) {
-    throw Error(ExitCode::io, message, "make the files readable, then give the same command again");
+    throw Error(ExitCode::io, message, "make the files readable, then run the same command again");
   }
   throw Error(ExitCode::bad_input, message,
-              "bring back a copy of one, or choose another folder with -o to start anew");
+              "restore a copy of one, or choose another folder with -o to start over");
 }
 
 }  // namespace
@@ -98,16 +98,16 @@ std::string CheckpointFolder::path(int64_t step) const {
 
 void CheckpointFolder::save(int64_t step, const Checkpoint& checkpoint, int64_t keep) const {
   std::error_code error;
-  std::filesystem::create_directory(folder_, error);  // not those above: they may have been moved
+  std::filesystem::create_directory(folder_, error);  // not its parents: they may have been moved
   if (error) {
     throw Error(ExitCode::io,
-                fmt::format("{}: cannot make the folder: {}", folder_, error.message()));
+                fmt::format("{}: cannot create the folder: {}", folder_, error.message()));
   }
   Checkpoint whole = checkpoint;  // shares the tensors
   whole.metadata["format"] = kCheckpointFormat;
   whole.metadata[kChecksumKey] = checkpoint_checksum(whole);
   write_checkpoint(path(step), whole);
-  // Later ones can only be damaged (else the run had gone on from them): they are not counted.
+  // Later ones must be damaged (otherwise the run would have resumed from them): not counted.
   std::vector<int64_t> all = steps();
   all.erase(std::upper_bound(all.begin(), all.end(), step), all.end());
   for (size_t i = 0; i + static_cast<size_t>(keep) < all.size(); ++i) {
@@ -119,7 +119,7 @@ void CheckpointFolder::save(int64_t step, const Checkpoint& checkpoint, int64_t 
 std::vector<int64_t> CheckpointFolder::steps() const {
   std::vector<int64_t> found;
   std::error_code error;
-  // A link that leads nowhere (to a disk that is not mounted) is not the absence of a folder.
+  // A dangling link (to a disk that is not mounted) does not mean that there is no folder.
   if (std::filesystem::symlink_status(folder_, error).type() ==
       std::filesystem::file_type::not_found) {
     return found;
@@ -158,7 +158,7 @@ std::optional<CheckpointFolder::Found> CheckpointFolder::newest() const {
   if (all.empty()) return std::nullopt;
   if (!found.has_value() || unreadable) refuse_checkpoints(folder_, reasons, unreadable);
   for (const std::string& reason : reasons) {
-    log_warn("{}; it is passed over for the checkpoint of step {}", reason, found->step);
+    log_warn("{}; skipped in favor of the checkpoint of step {}", reason, found->step);
   }
   return found;
 }

@@ -1,6 +1,6 @@
-// A checkpoint: everything a run needs to go on exactly as if it had never stopped, in one file
-// that is whole or absent. Weights, moments, averages and carried state are tensors; counters and
-// the place in the data are text; a checksum covers all of it.
+// A checkpoint: everything a run needs to resume exactly as if it had never stopped, in one file
+// that is either complete or absent. Weights, moments, averages and carried state are tensors;
+// counters and the data position are text; a checksum covers all of it.
 #pragma once
 
 #include <optional>
@@ -13,10 +13,10 @@ struct Checkpoint {
   NamedTensors tensors;  // "weight.…", "moment.…", "average.…", "carried.…"
   std::map<std::string, std::string> metadata;  // counters, data position, configuration
 
-  // The tensors below `prefix` ("weight."), without it.
+  // The tensors whose names start with `prefix` ("weight."), with the prefix removed.
   NamedTensors below(const std::string& prefix) const;
   void add(const std::string& prefix, const NamedTensors& more);
-  std::string entry(const std::string& key) const;  // empty if there is none
+  std::string entry(const std::string& key) const;  // empty if absent
 };
 
 // The checkpoints of a run folder, "checkpoints/00001000.safetensors" and so on.
@@ -24,20 +24,20 @@ class CheckpointFolder {
  public:
   explicit CheckpointFolder(std::string folder) : folder_(std::move(folder)) {}
 
-  // Writes the checkpoint of `step` and then removes all but the newest `keep` up to it. Error{io}
-  // with path and size if that fails (disk full); earlier checkpoints are untouched then.
+  // Writes the checkpoint of `step`, then removes all but the newest `keep` up to it. On failure
+  // (disk full) throws Error{io} with path and size; earlier checkpoints are untouched.
   void save(int64_t step, const Checkpoint& checkpoint, int64_t keep) const;
 
-  // The newest checkpoint that is whole, nothing if there are none. Damaged ones are named in a
-  // warning and passed over. If none is whole, or one cannot be read (which says nothing of what is
-  // in it), an Error with the reason for each file: io if any could not be read, else bad_input.
+  // The newest intact checkpoint, or nothing if there are none. Damaged ones are skipped with a
+  // warning. If none is intact, or one cannot be read (its contents are then unknown), throws an
+  // Error with the reason for each file: io if any could not be read, otherwise bad_input.
   struct Found {
     int64_t step = 0;
     Checkpoint checkpoint;
   };
   std::optional<Found> newest() const;
 
-  // Steps there are files for, ascending. Error{io} if the folder is there but cannot be read.
+  // Steps that have a file, ascending. Error{io} if the folder exists but cannot be read.
   std::vector<int64_t> steps() const;
   std::string path(int64_t step) const;
 
@@ -45,7 +45,7 @@ class CheckpointFolder {
   std::string folder_;
 };
 
-// Error{bad_input} if the file is damaged or no checkpoint.
+// Error{bad_input} if the file is damaged or not a checkpoint.
 Checkpoint load_checkpoint(const std::string& path);
 
 }  // namespace rondo

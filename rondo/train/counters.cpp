@@ -10,7 +10,7 @@
 namespace rondo {
 
 std::string Counters::dump() const {
-  // A best of infinity (no evaluation yet) is left out: JSON has no such number.
+  // An infinite best (no evaluation yet) is omitted: JSON has no infinity.
   nlohmann::json json = {{"step", step},
                          {"skipped", skipped},
                          {"in_a_row", in_a_row},

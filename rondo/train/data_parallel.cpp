@@ -1,4 +1,4 @@
-// Sums over processes.
+// Reductions over processes.
 #include "rondo/train/data_parallel.h"
 
 #include <fmt/format.h>
@@ -14,8 +14,8 @@
 namespace rondo {
 namespace {
 
-// A report is some doubles of one process. In the sum of fp32 numbers each has a place of its own,
-// where the others add zeros; as bytes, so that it arrives exactly as it was.
+// A report is a few doubles of one process. In the fp32 sum each process has its own slot, where
+// the others add zeros; one float per byte, so that the report arrives unchanged.
 constexpr int64_t kReportDoubles = 5;
 constexpr int64_t kReportFloats = kReportDoubles * static_cast<int64_t>(sizeof(double));
 using Report = std::array<double, kReportDoubles>;
@@ -39,7 +39,7 @@ Report read_report(const float* in) {
   return report;
 }
 
-// In the order of ranks, in double: the same everywhere.
+// In rank order, in double: the same result everywhere.
 StepLoss add_reports(const float* reports, int64_t size, StepRequests& requests) {
   StepLoss total;
   for (int64_t rank = 0; rank < size; ++rank) {
@@ -155,7 +155,7 @@ void DataParallel::agree(StepRequests& requests) {
 std::optional<CheckpointFolder::Found> DataParallel::share(
     std::optional<CheckpointFolder::Found> found) {
   if (is_alone()) return found;
-  wait_for_first();  // it has read a large file
+  wait_for_first();  // rank 0 is reading a large file
   nlohmann::json head;
   if (is_first() && found.has_value()) {
     head = {{"step", found->step}, {"metadata", found->checkpoint.metadata}};
@@ -214,9 +214,9 @@ void DataParallel::require_same_weights() {
   for (size_t rank = 1; rank < all.size(); ++rank) {
     if (all[rank] == all[0]) continue;
     throw Error(ExitCode::failure,
-                fmt::format("the weights of rank {} are no longer those of rank 0", rank),
-                "processors of different kinds round differently: give each group machines of one "
-                "kind, or run with --kernels reference");
+                fmt::format("the weights of rank {} no longer match those of rank 0", rank),
+                "different CPU models round differently: use identical machines in a group, or run "
+                "with --kernels reference");
   }
 }
 

@@ -1,7 +1,7 @@
-// Synchronous data parallelism: every process computes the gradients of its own rows; one sum over
-// all of them at the end of the step makes the step that one process with all rows would take. The
-// loss, the number of labels, and what a process wants (to stop, to save) travel in the same sum,
-// so that all take every decision alike.
+// Synchronous data parallelism: each process computes the gradients of its own rows, and one
+// all-reduce at the end of the step yields the step that one process with all rows would take. The
+// loss, the number of labels and each process's requests (stop, save) are part of the same
+// reduction, so that all processes make the same decisions.
 #pragma once
 
 #include "rondo/nn/synchronized_norm.h"
@@ -10,16 +10,16 @@
 
 namespace rondo {
 
-// What one process asks for, or what any of a group does.
+// Requests of one process, or of any process in a group.
 struct StepRequests {
-  int stop_code = 0;   // exit code that goes with a signal; 0 = none
-  bool save = false;   // a checkpoint now
+  int stop_code = 0;   // exit code for the signal received; 0 = none
+  bool save = false;   // save a checkpoint now
   bool moved = false;  // the run folder was moved
 };
 
 class DataParallel {
  public:
-  // `group` may be null: then there is nothing to add up. Both must outlive this.
+  // If `group` is null, reductions do nothing. Both must outlive this object.
   DataParallel(ProcessGroup* group, Network& network, const TrainConfig& config);
 
   bool is_alone() const { return group_ == nullptr; }
@@ -27,28 +27,28 @@ class DataParallel {
   Shard shard() const { return shard_of(group_); }
 
   // Sums gradients (left in the parameters), losses and requests over the processes, and averages
-  // the network's buffers (running statistics). A parameter without a gradient in any process stays
-  // without.
+  // the network's buffers (running statistics). A parameter that has no gradient in any process
+  // stays without one.
   StepLoss reduce(const StepLoss& mine, StepRequests& requests);
-  // Seconds that sums over the processes have taken so far, waiting for the slowest included.
+  // Total seconds spent in reduce(), including waiting for the slowest process.
   double seconds() const { return seconds_; }
-  // The memory of all gradients, one behind the other in the order of parameters, which they are
-  // views of after reduce(). Undefined without a group.
+  // The contiguous memory of all gradients, in parameter order; after reduce() the gradients are
+  // views of it. Undefined without a group.
   Tensor gradients() const { return is_alone() ? Tensor() : flat_.narrow(0, 0, gradient_count_); }
-  // The requests alone, between batches of an evaluation.
+  // Reduces only the requests, between batches of an evaluation.
   void agree(StepRequests& requests);
 
-  // The newest checkpoint as rank 0 has found it.
+  // Broadcasts the newest checkpoint, as found by rank 0.
   std::optional<CheckpointFolder::Found> share(std::optional<CheckpointFolder::Found> found);
   // Rank 0 gets the rows of all processes, the others nothing.
   NamedTensors gather_rows(const NamedTensors& mine);
-  // Error{failure} naming a rank whose weights are not those of rank 0.
+  // Error{failure} naming a rank whose weights differ from those of rank 0.
   void require_same_weights();
-  // Until rank 0 has done what it does alone.
+  // Waits until rank 0 has finished its exclusive work.
   void wait_for_first();
 
  private:
-  // A tensor's place in flat_.
+  // A tensor's offset in flat_.
   struct Place {
     Tensor tensor;
     int64_t begin = 0;
@@ -60,18 +60,17 @@ class DataParallel {
   ProcessGroup* group_;
   Network& network_;
   std::optional<nn::SynchronizedNorms> norms_;  // with train.sync_batch_norm
-  bool narrow_;                                 // gradients travel as bf16
+  bool narrow_;                                 // gradients are sent as bf16
   std::vector<Place> parameters_;
   std::vector<Place> buffers_;
-  int64_t gradient_count_ = 0;  // numbers of all gradients
-  int64_t reports_ = 0;         // where the processes' reports begin
-  Tensor flat_;                 // gradients, buffers, which gradients there are, reports
+  int64_t gradient_count_ = 0;  // elements of all gradients
+  int64_t reports_ = 0;         // offset of the processes' reports
+  Tensor flat_;                 // gradients, buffers, flags of defined gradients, reports
   std::vector<uint16_t> wire_;
   double seconds_ = 0;
 };
 
-// The rows of one process among those of all: [first, first + count) of each tensor; rows that are
-// not there are zeros.
+// The rows of one process: [first, first + count) of each tensor; rows past the end are zero.
 NamedTensors rows_of(const NamedTensors& all, int64_t first, int64_t count);
 
 }  // namespace rondo

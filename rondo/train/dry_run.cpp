@@ -1,4 +1,4 @@
-// What a run will take, measured.
+// Measures the time and memory that a run will take.
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -26,7 +26,7 @@ DryRun dry_run(Task& task, const RunConfig& config, int64_t steps) {
   }
   rusage usage = {};
   getrusage(RUSAGE_SELF, &usage);
-  // The first step pays for memory that later ones reuse: the fastest is the usual one.
+  // The first step allocates memory that later ones reuse: the fastest step is representative.
   return {*std::min_element(seconds.begin(), seconds.end()), int64_t{usage.ru_maxrss} * 1024,
           static_cast<int64_t>(nn::memory_use().watched)};
 }

@@ -1,6 +1,6 @@
-// Gloo behind a small interface. The engine must run with any libtorch, some of which bring a Gloo
-// of their own; so libgloo lives in a library of its own (plugins/gloo.cpp), loaded privately when
-// a group of processes is formed. Internal to process_group.cpp and the plugin.
+// Gloo behind a small interface. The engine must run with any libtorch, and some include their own
+// Gloo; so libgloo is linked into a separate library (plugins/gloo.cpp), loaded privately when a
+// process group is formed. Internal to process_group.cpp and the plugin.
 #pragma once
 
 #include <cstdint>
@@ -13,17 +13,17 @@ namespace rondo {
 
 enum class WireNumber { fp32, fp64, bf16 };
 
-// Connections between all processes of a group. Every function is called by all of them in the same
-// order, but send() and receive(), which are called by two. Failures are std::runtime_error: this
-// object is of no use then. Times are milliseconds.
+// Connections between all processes of a group. All processes call every function in the same
+// order, except send() and receive(), which only two call. Failures throw std::runtime_error and
+// leave the object unusable. Timeouts are in milliseconds.
 class Collectives {
  public:
   virtual ~Collectives() = default;
-  // Sums in place; the same bits everywhere and, for one number of processes, every time.
+  // Sums in place; bitwise equal on all ranks and, for a given group size, from run to run.
   virtual void all_reduce(void* data, int64_t count, WireNumber number, int64_t timeout) = 0;
   virtual void broadcast(void* data, int64_t bytes, int64_t root, int64_t timeout) = 0;
   virtual void barrier(int64_t timeout) = 0;
-  // In place: rank r brings bytes[r] bytes, which stand behind those of the ranks before it.
+  // In place: rank r contributes bytes[r] bytes, stored after those of the lower ranks.
   virtual void all_gather(void* all, const std::vector<int64_t>& bytes, int64_t timeout) = 0;
   virtual void send(const void* data, int64_t bytes, int64_t to, int64_t timeout) = 0;
   virtual void receive(void* data, int64_t bytes, int64_t from, int64_t timeout) = 0;
@@ -32,9 +32,9 @@ class Collectives {
 struct CollectivesOptions {
   int64_t rank = 0;
   int64_t size = 1;
-  std::string address;  // of this process, to listen at: a number, not a name
-  int64_t timeout = 0;  // of connecting
-  // All processes give a text, and get those of all, by rank.
+  std::string address;  // numeric address at which this process listens
+  int64_t timeout = 0;  // for connecting
+  // An all-gather of text: every process passes its own and gets all of them, by rank.
   std::function<std::vector<std::string>(const std::string&)> exchange;
 };
 
@@ -42,7 +42,7 @@ struct GroupLibrary {
   std::unique_ptr<Collectives> (*connect)(const CollectivesOptions& options);
 };
 
-// Loads the plugin from beside this program or library. Error{failure} if it is not there.
+// Loads the plugin from the folder of this program or library. Error{failure} if it is missing.
 const GroupLibrary& group_library();
 
 }  // namespace rondo

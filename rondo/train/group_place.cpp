@@ -1,4 +1,4 @@
-// Reading the environments of launchers.
+// Parses the environments of launchers.
 #include "rondo/train/group_place.h"
 
 #include <fmt/format.h>
@@ -23,7 +23,7 @@ constexpr size_t kLeastSecretBytes = 16;
   throw Error(ExitCode::usage, message, advice);
 }
 
-// A whole number in the environment.
+// The value of an integer environment variable.
 int64_t number_of(const Environment& environment, const char* name, int64_t low, int64_t high) {
   const std::string text = environment(name).value_or("");
   char* end = nullptr;
@@ -31,14 +31,14 @@ int64_t number_of(const Environment& environment, const char* name, int64_t low,
   const long long value = std::strtoll(text.c_str(), &end, 10);
   if (errno != 0 || text.empty() || *end != '\0' || value < low || value > high) {
     refuse_place(
-        fmt::format("the environment's {}: expected a whole number between {} and {}, got '{}'",
+        fmt::format("environment variable {}: expected a whole number between {} and {}, got '{}'",
                     name, low, high, printable(text)),
         "launchers set it (torchrun, srun, mpirun); unset it to train with one process");
   }
   return value;
 }
 
-// How a launcher calls rank, number of processes, and those of one machine.
+// A launcher's variables for rank, group size and group size on this machine.
 struct Launcher {
   const char* name;
   const char* rank;
@@ -48,7 +48,7 @@ struct Launcher {
 constexpr Launcher kLaunchers[] = {
     {"torchrun", "RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE"},
     {"Open MPI", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE"},
-    // Not SLURM_NTASKS, which a batch script has too that starts no step.
+    // Not SLURM_NTASKS, which is also set in a batch script that starts no step.
     {"Slurm", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_STEP_TASKS_PER_NODE"}};
 
 const Launcher* launcher_of(const Environment& environment) {
@@ -58,7 +58,7 @@ const Launcher* launcher_of(const Environment& environment) {
   return nullptr;
 }
 
-// Slurm's is a list ("4(x2),3"), of which the first is enough to share out cores.
+// Slurm sets a list ("4(x2),3"); its first entry is enough to divide the cores.
 int64_t local_size_of(const Environment& environment, const Launcher& launcher, int64_t size) {
   const std::string text = environment(launcher.local_size).value_or("");
   if (text.empty()) return size;
@@ -70,7 +70,7 @@ std::string read_secret(const std::string& path) {
   struct stat found = {};
   if (stat(path.c_str(), &found) == 0 && (found.st_mode & (S_IRWXG | S_IRWXO)) != 0) {
     throw Error(ExitCode::bad_input,
-                fmt::format("{}: a secret that others than its owner may read", path),
+                fmt::format("{}: the secret is accessible to users other than its owner", path),
                 fmt::format("chmod 600 {}", path));
   }
   const std::string text = read_text_file(path, kMaxSecretBytes);
@@ -84,12 +84,12 @@ std::string read_secret(const std::string& path) {
   return secret;
 }
 
-// Where MASTER_ADDR and MASTER_PORT lead, or Slurm's list of machines.
+// Uses MASTER_ADDR and MASTER_PORT, or Slurm's node list.
 void find_master(const Environment& environment, const Launcher& launcher, GroupPlace& place) {
   if (environment("MASTER_ADDR") && environment("MASTER_PORT")) {
     place.address = *environment("MASTER_ADDR");
     place.port = number_of(environment, "MASTER_PORT", 1, 65535);
-    // torchrun itself listens at that port.
+    // torchrun itself listens on that port.
     if (environment("TORCHELASTIC_RUN_ID")) place.port = place.port < 65535 ? place.port + 1 : 1024;
     return;
   }
@@ -112,9 +112,9 @@ void find_master(const Environment& environment, const Launcher& launcher, Group
     return;
   }
   refuse_place(
-      fmt::format("rank {} of {} by {}'s environment, but nothing says where to meet",
+      fmt::format("rank {} of {} according to {}'s environment, but no meeting address is set",
                   place.shard.rank, place.shard.size, launcher.name),
-      "set MASTER_ADDR and MASTER_PORT, or give --group-file FILE in a folder that all share");
+      "set MASTER_ADDR and MASTER_PORT, or pass --group-file FILE in a folder that all share");
 }
 
 }  // namespace
@@ -140,14 +140,14 @@ std::optional<GroupPlace> find_group(const GroupOptions& options, const Environm
   if (launcher == nullptr) {
     if (options.file.empty()) return std::nullopt;
     refuse_place("--group-file: the environment does not say which process of the group this is",
-                 "set RANK and WORLD_SIZE, or give --workers N instead");
+                 "set RANK and WORLD_SIZE, or use --workers N instead");
   }
   GroupPlace place;
   place.launcher = launcher->name;
   place.shard.size = number_of(environment, launcher->size, 1, kMostProcesses);
   place.shard.rank = number_of(environment, launcher->rank, 0, kMostProcesses);
   if (place.shard.rank >= place.shard.size) {
-    refuse_place(fmt::format("the environment's {}: expected a rank below {} ({}), got {}",
+    refuse_place(fmt::format("environment variable {}: expected a rank below {} ({}), got {}",
                              launcher->rank, place.shard.size, launcher->size, place.shard.rank),
                  "ranks count from 0");
   }

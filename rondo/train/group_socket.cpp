@@ -31,7 +31,7 @@ struct AddressList {
     hints.ai_socktype = SOCK_STREAM;
     const int error = getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &first);
     if (error != 0) {
-      throw std::runtime_error(fmt::format("no address of '{}': {}", host, gai_strerror(error)));
+      throw std::runtime_error(fmt::format("cannot resolve '{}': {}", host, gai_strerror(error)));
     }
   }
   ~AddressList() { freeaddrinfo(first); }
@@ -47,7 +47,7 @@ int milliseconds_to(Deadline deadline) {
   return static_cast<int>(std::max<int64_t>(0, std::min<int64_t>(left, 1 << 30)));
 }
 
-// False when the time is over.
+// False on timeout.
 bool wait_for(int descriptor, short events, Deadline deadline) {
   while (true) {
     pollfd one = {descriptor, events, 0};
@@ -58,12 +58,12 @@ bool wait_for(int descriptor, short events, Deadline deadline) {
   }
 }
 
-// Sends or receives all of it; 0 from `move` means that the other side has closed.
+// Sends or receives `size` bytes; 0 from `move` means that the peer closed the connection.
 void move_all(size_t size, const std::function<ssize_t(size_t done)>& move, int descriptor,
               short events, Deadline deadline) {
   size_t done = 0;
   while (done < size) {
-    if (!wait_for(descriptor, events, deadline)) throw std::runtime_error("no answer in time");
+    if (!wait_for(descriptor, events, deadline)) throw std::runtime_error("timed out");
     const ssize_t moved = move(done);
     if (moved == 0) throw std::runtime_error("the connection was closed");
     if (moved < 0 && errno != EINTR && errno != EAGAIN) fail("the connection failed", errno);
@@ -108,7 +108,7 @@ GroupSocket GroupSocket::listen_at(const std::string& host, int64_t port) {
   const int on = 1;
   setsockopt(s.descriptor_, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
   if (bind(s.descriptor_, a.ai_addr, a.ai_addrlen) != 0 || listen(s.descriptor_, 1024) != 0) {
-    fail("cannot listen there", errno);
+    fail("cannot listen", errno);
   }
   return s;
 }
@@ -139,7 +139,7 @@ GroupSocket GroupSocket::connect_to(const std::string& host, int64_t port, Deadl
 std::optional<GroupSocket> GroupSocket::accept(Deadline deadline) const {
   while (wait_for(descriptor_, POLLIN, deadline)) {
     GroupSocket s(accept4(descriptor_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-    if (!s.is_open()) continue;  // gone already
+    if (!s.is_open()) continue;  // already disconnected
     keep_alive(s.descriptor_);
     return s;
   }
@@ -185,7 +185,7 @@ std::string GroupSocket::receive_text(Deadline deadline, size_t most) const {
   receive(head);
   size_t size = 0;
   for (const char c : head) size = size << 8 | static_cast<uint8_t>(c);
-  if (size > most) throw std::runtime_error("it does not speak as a process of a group does");
+  if (size > most) throw std::runtime_error("the peer does not follow the group protocol");
   std::string text(size, '\0');
   receive(text);
   return text;

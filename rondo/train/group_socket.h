@@ -1,4 +1,4 @@
-// TCP connections over which the processes of a group find each other: short texts with a deadline.
+// TCP connections through which the processes of a group meet: short messages with a deadline.
 #pragma once
 
 #include <chrono>
@@ -14,8 +14,7 @@ inline Deadline deadline_in(double seconds) {
          std::chrono::milliseconds(static_cast<int64_t>(seconds * 1000));
 }
 
-// A connection, or a port that is listened at. Failures are std::runtime_error with the system's
-// reason.
+// A connection or a listening port. Failures throw std::runtime_error with the system's reason.
 class GroupSocket {
  public:
   GroupSocket() = default;
@@ -27,20 +26,20 @@ class GroupSocket {
   GroupSocket(const GroupSocket&) = delete;
   GroupSocket& operator=(const GroupSocket&) = delete;
 
-  // Listens at the address of this name alone; port 0: any that is free.
+  // Listens only on the address of `host`; port 0: any free one.
   static GroupSocket listen_at(const std::string& host, int64_t port);
   static GroupSocket connect_to(const std::string& host, int64_t port, Deadline deadline);
-  // Empty if nobody came until then.
+  // Empty if nobody connected before the deadline.
   std::optional<GroupSocket> accept(Deadline deadline) const;
 
   bool is_open() const { return descriptor_ >= 0; }
-  std::string own_address() const;  // as a number
+  std::string own_address() const;  // numeric
   int64_t own_port() const;
 
   void send_text(const std::string& text, Deadline deadline) const;
-  // At most `most` bytes long, or it is refused.
+  // Throws if the text is longer than `most` bytes.
   std::string receive_text(Deadline deadline, size_t most) const;
-  // Whether something has arrived, or the other side is gone.
+  // Whether data has arrived or the peer has closed the connection.
   bool is_readable(Deadline deadline) const;
   void close();
 
@@ -49,8 +48,8 @@ class GroupSocket {
   int descriptor_ = -1;
 };
 
-// Whether all addresses of this name are of the machine itself (127.0.0.0/8, ::1).
-// std::runtime_error if there are none.
+// Whether all addresses of `host` are loopback (127.0.0.0/8, ::1). std::runtime_error if it has
+// none.
 bool is_loopback(const std::string& host);
 
 }  // namespace rondo

@@ -51,7 +51,7 @@ ImageScore score_images(const std::shared_ptr<Network>& network, const ImageSet&
   ImageScore score;
   score.by_class.resize(images.classes().size());
   const auto started = std::chrono::steady_clock::now();
-  ProgressOptions shown;  // within training only where it takes long
+  ProgressOptions shown;  // during training, only if it takes long
   shown.delay = options.progress ? 0 : 2;
   shown.transient = !options.progress;
   const int64_t total =
@@ -66,7 +66,7 @@ ImageScore score_images(const std::shared_ptr<Network>& network, const ImageSet&
   const auto is_enough = [&](int64_t seen) {
     return options.max_images > 0 && seen >= options.max_images;
   };
-  // Every shard asks for the end equally often: once in each round of batches.
+  // Every shard checks for the end equally often: once per round of batches.
   const auto [rank, shards] = options.shard;
   for (int64_t first = 0; first < loader.batches(); first += shards) {
     if (is_enough(shards == 1 ? score.images : first * options.rows)) break;

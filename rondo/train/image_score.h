@@ -1,4 +1,4 @@
-// How well a network tells images apart.
+// Classification scores of image networks.
 #pragma once
 
 #include <functional>
@@ -11,16 +11,16 @@ namespace rondo {
 
 struct ImageScore {
   int64_t images = 0;
-  int64_t first = 0;       // of them, the likeliest class was right
-  int64_t among_five = 0;  // ... or one of the five likeliest
-  double nats = 0;         // sum of the cross-entropies
+  int64_t first = 0;       // the most likely class was correct
+  int64_t among_five = 0;  // one of the five most likely was
+  double nats = 0;         // sum of cross-entropies
   double seconds = 0;
   std::vector<BadImage> bad;  // could not be read; not counted above
   struct Class {
     int64_t images = 0;
     int64_t right = 0;
   };
-  std::vector<Class> by_class;  // [classes of the set]
+  std::vector<Class> by_class;  // [classes in the set]
 
   double accuracy() const { return share(first); }       // percent
   double top_five() const { return share(among_five); }  // percent
@@ -35,17 +35,17 @@ struct ImageScore {
 struct ImageScoreOptions {
   int64_t side = 224;
   int64_t rows = 64;
-  int64_t threads = 0;     // of decoding
-  int64_t max_images = 0;  // stop after about so many; 0 = all
-  bool strict = false;     // an image that cannot be read is an Error
+  int64_t threads = 0;     // for decoding
+  int64_t max_images = 0;  // stop after about this many; 0 = all
+  bool strict = false;     // an unreadable image is an Error
   bool progress = false;
-  // Each shard scores batches of its own; the numbers of all are to be added.
+  // Each shard scores its own batches; the caller adds up the results of all shards.
   Shard shard = {};
-  std::function<bool()> stop = {};  // asked between batches: yes ends it there
-  TestItems* items = nullptr;       // if not null, receives the result of every image that was read
+  std::function<bool()> stop = {};  // called between batches; true ends scoring
+  TestItems* items = nullptr;       // if not null, receives the result of every readable image
 };
 
-// Scores `network` (in evaluation mode) on every image of the set, prepared as `augment` says.
+// Scores `network` (in evaluation mode) on every image of the set, preprocessed per `augment`.
 ImageScore score_images(const std::shared_ptr<Network>& network, const ImageSet& images,
                         const AugmentConfig& augment, const ImageScoreOptions& options);
 

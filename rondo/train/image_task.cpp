@@ -35,12 +35,12 @@ std::unique_ptr<ImageModel> load_teacher(const RunConfig& config) {
     throw Error(ExitCode::bad_input,
                 fmt::format("distill.teacher: {}: expected {} classes as in model.classes, got {}",
                             config.distill.teacher, expected, image_classes(teacher->config)),
-                "teacher and student answer the same question");
+                "teacher and student must have the same classes");
   }
   return teacher;
 }
 
-// Images normalized for one network as another wants them: pixels back to [0, 1], then its own way.
+// Converts normalized images from one network's mean and std to another's.
 Tensor renormalized(const Tensor& images, const AugmentConfig& from, const AugmentConfig& to) {
   if (from.mean == to.mean && from.std == to.std) return images;
   const auto channels = [](const std::vector<double>& values) {
@@ -64,8 +64,8 @@ std::unique_ptr<ImageSet> open_labeled_images(const std::string& spec, const std
   }
   if (like != nullptr && images->classes() != like->classes()) {
     throw Error(ExitCode::bad_input,
-                fmt::format("{}: {} has other classes than data.train", key, spec),
-                "labels are numbers of sorted class names: both sets need the same names");
+                fmt::format("{}: the classes of {} differ from those of data.train", key, spec),
+                "labels index the sorted class names: both sets need the same names");
   }
   return images;
 }
@@ -75,7 +75,7 @@ ImageTask::ImageTask(const RunConfig& config, ProcessGroup* group)
   const int64_t classes = image_classes(config.model);
   if (config.images.train.empty()) {
     throw Error(ExitCode::bad_input, "data.train: missing",
-                "say where the images are: --set data.train=FOLDER of class folders");
+                "specify the images: --set data.train=FOLDER, with a subfolder per class");
   }
   train_ = open_labeled_images(config.images.train, "data.train", classes, nullptr);
   if (!config.images.valid.empty()) {
@@ -121,7 +121,7 @@ LossSum ImageTask::next_loss() {
   loader_->next(batch_);
   before_.clear();
   for (const auto& item : network_->named_buffers()) before_[item.key()] = item.value().clone();
-  // The batch's own memory: it is filled anew only after the backward pass.
+  // Uses the batch's own memory, which is refilled only after the backward pass.
   const Tensor images =
       at::from_blob(batch_.pixels.data(), {batch_.rows, 3, batch_.side, batch_.side}, at::kFloat);
   const Tensor teacher = teacher_ != nullptr ? teacher_logits(images) : Tensor();

@@ -7,30 +7,29 @@
 
 namespace rondo {
 
-// Opens a set for a network of so many classes. Error{bad_input} if the set has more, or, unless
-// `like` is null, other classes than that one; `key` names the setting ("data.valid").
+// Opens a set for a network with `classes` classes. Error{bad_input} if the set has more, or if its
+// classes differ from those of `like` (unless null); `key` names the setting ("data.valid").
 std::unique_ptr<ImageSet> open_labeled_images(const std::string& spec, const std::string& key,
                                               int64_t classes, const ImageSet* like);
 
 class ImageTask : public Task {
  public:
   // Opens data and teacher and builds the network. Error{bad_input} if they do not fit together or
-  // no training data is named.
-  // With a `group`, its processes take turns in the batches.
+  // no training data is given. The processes of a `group` take turns with the batches.
   explicit ImageTask(const RunConfig& config, ProcessGroup* group = nullptr);
 
   Network& network() override { return *network_; }
-  // How images are prepared and what the classes are called.
+  // Image preprocessing and class names.
   std::map<std::string, std::string> metadata() const override;
-  // Mean over the batch's distributions (label, smoothing, mixup) or the teacher's; with mixed
-  // depth the mean of both passes.
+  // Mean cross-entropy with the batch's target distributions (label, smoothing, mixup) or the
+  // teacher's; with mixed depth, the mean of both passes.
   LossSum next_loss() override;
-  // Batch norms forget the last batch.
+  // Restores the batch norms' statistics from before the last batch.
   void forget_last() override;
   void keep_files(const std::string& run) const override { keep_class_names(run, class_names()); }
   double units_per_batch() const override { return static_cast<double>(config_.train.batch); }
   const char* unit() const override { return "images"; }
-  // Loss, accuracy and top-5 accuracy of the validation images; the best has the highest accuracy.
+  // Loss, accuracy and top-5 accuracy on the validation images; selects by accuracy.
   std::optional<Evaluation> evaluate(const StopCheck& stop) override;
 
   std::string data_checksum() const override { return train_->checksum(); }
@@ -54,7 +53,7 @@ class ImageTask : public Task {
   std::unique_ptr<ImageLoader> loader_;
   ImageBatch batch_;
   std::shared_ptr<Network> network_;
-  NamedTensors before_;  // buffers as they were before the last batch
+  NamedTensors before_;  // buffers before the last batch
 };
 
 }  // namespace rondo

@@ -67,7 +67,7 @@ void give_items(const Blocks& blocks, const Documents& documents, TestItems& ite
   }
 }
 
-// Within training an evaluation shows itself only where it takes long.
+// Evaluations during training show progress only if they take long.
 ProgressOptions shown_progress(const ScoreOptions& options) {
   ProgressOptions shown;
   shown.delay = options.progress ? 0 : 2;
@@ -75,7 +75,7 @@ ProgressOptions shown_progress(const ScoreOptions& options) {
   return shown;
 }
 
-// A lone row's tokens that are not padding: the state after them is the document's.
+// The tokens of a lone row that are not padding: the state after them is the document's.
 int64_t real_tokens(const SegmentBatch& batch, const Documents& documents) {
   const int64_t left = documents.document(batch.document[0]).tokens - batch.offset[0];
   return std::min(batch.length, left);
@@ -115,7 +115,7 @@ LanguageScore score_documents(LanguageModel& model, const Documents& documents,
   segments.length = options.length;
   segments.shuffle = false;
   segments.endless = false;
-  segments.padding = 0;  // never scored, any valid token will do
+  segments.padding = 0;  // never scored; any valid token will do
   segments.shard = options.shard;
   SegmentReader reader(documents, segments);
   State own;
@@ -127,7 +127,7 @@ LanguageScore score_documents(LanguageModel& model, const Documents& documents,
   Blocks blocks;
   SegmentBatch batch;
   int64_t scored = 0;  // by all shards
-  Tensor last;         // logits after the last token read [1, V]
+  Tensor last;         // logits after the last token [1, V]
   const int64_t total = options.max_tokens > 0 ? std::min(options.max_tokens, documents.tokens())
                                                : documents.tokens();
   Progress progress(options.progress ? "eval" : "evaluating", total, shown_progress(options));
@@ -135,7 +135,7 @@ LanguageScore score_documents(LanguageModel& model, const Documents& documents,
     if (options.stop && options.stop()) break;
     SegmentTensors t(batch);
     if (batch.rows == 1 && batch.document[0] >= 0) t.shorten(real_tokens(batch, documents));
-    // A state given by the caller is the beginning of the first document.
+    // A state passed by the caller is the context of the first document.
     if (!keeps_first) carried = carried.reset(t.reset);
     if (!keeps_first && batch.reset[0] != 0) recent.clear();
     keeps_first = false;

@@ -1,5 +1,5 @@
 // How well a language model predicts documents: bits per token and per byte, word-level perplexity,
-// and the loss by position in the document. Used while training and by `rondo eval`.
+// and the loss by position in the document. Used during training and by `rondo eval`.
 #pragma once
 
 #include <functional>
@@ -13,12 +13,12 @@ namespace rondo {
 struct LanguageScore {
   double nats = 0;     // summed over scored tokens
   int64_t tokens = 0;  // scored: all but each document's first
-  double bytes = 0;    // of original text that they stand for
+  double bytes = 0;    // of the original text they encode
   double words = 0;
   double seconds = 0;
 
-  // Scored tokens whose 0-based place in the document lies in [2^k, 2^(k+1)), k = index; 0 and 1 in
-  // the first.
+  // Scored tokens whose 0-based position in the document is in [2^k, 2^(k+1)), k = index; positions
+  // 0 and 1 are in the first bucket.
   struct Bucket {
     double nats = 0;
     int64_t tokens = 0;
@@ -31,8 +31,8 @@ struct LanguageScore {
   double word_perplexity() const;
 };
 
-// Tokens of a document that make one item of a test. Neighboring tokens are not independent;
-// blocks of this length nearly are.
+// Tokens of a document that form one test item. Neighboring tokens are not independent; blocks of
+// this length nearly are.
 constexpr int64_t kItemTokens = 1024;
 
 struct ScoreOptions {
@@ -40,25 +40,25 @@ struct ScoreOptions {
   int64_t length = 512;
   int64_t max_tokens = 0;  // stop after about this many scored tokens; 0 = all documents
   bool progress = false;
-  bool zero_states = false;         // recurrent models: tokens read zeros in place of the states
-  std::function<bool()> stop = {};  // asked between batches: yes ends it there
-  // Each shard scores rows of its own; the numbers of all are to be added.
+  bool zero_states = false;         // recurrent models: tokens see zeros instead of states
+  std::function<bool()> stop = {};  // called between batches; true ends scoring
+  // Each shard scores its own rows; the caller adds up the results of all shards.
   Shard shard = {};
   // If not null, receives the score of every block of kItemTokens tokens of a document, in order.
   TestItems* items = nullptr;
 };
 
-// Reads the documents in order, state carried along each, nothing shuffled. The network's mode
-// (train or eval) is the caller's. `state` (may be null; one row): what came before the first
-// document; it receives the state after the last token read, with the logits there and the
-// document's recent tokens, as Writer continues from.
+// Processes the documents in order, carrying the state within each; nothing is shuffled. The caller
+// sets the network's mode (train or eval). `state` (may be null; one row): the context before the
+// first document; on return, the state after the last token, with its logits and the document's
+// recent tokens, so that Writer can continue from it.
 LanguageScore score_documents(LanguageModel& model, const Documents& documents,
                               const ScoreOptions& options, State* state = nullptr);
 
 // A segment batch as tensors: tokens and labels [B, N], reset [B].
 struct SegmentTensors {
   explicit SegmentTensors(const SegmentBatch& batch);
-  // Leaves only the first `length` tokens.
+  // Keeps only the first `length` tokens.
   void shorten(int64_t length);
   Tensor tokens, labels, reset;
 };

@@ -12,7 +12,7 @@
 namespace rondo {
 namespace {
 
-// The probe is worth less than this many nats: the model does not use its state.
+// A model whose state contributes fewer nats than this does not use its state.
 constexpr double kUnusedState = 1e-4;
 constexpr int64_t kUnusedProbesBeforeWarning = 5;
 
@@ -30,14 +30,14 @@ std::unique_ptr<Documents> open_training(const RunConfig& config, const std::str
                                          const Tokenizer& tokenizer) {
   if (config.data.train.empty()) {
     throw Error(ExitCode::bad_input, "data.train: missing",
-                "say where the documents are: --set data.train=FOLDER");
+                "specify the documents: --set data.train=FOLDER");
   }
   const int64_t rows = language_config(config).vocabulary;
   if (tokenizer.vocabulary() > rows) {
     throw Error(ExitCode::bad_input,
-                fmt::format("model.vocabulary: expected at least {}, the tokens of {}, got {}",
+                fmt::format("model.vocabulary: expected at least {}, the vocabulary of {}, got {}",
                             tokenizer.vocabulary(), tokenizer.name(), rows),
-                "set model.vocabulary to the tokenizer's");
+                "set model.vocabulary to the tokenizer's vocabulary size");
   }
   return open_documents(config.data.train, cache, tokenizer, config.data.divide);
 }
@@ -55,7 +55,7 @@ SegmentOptions training_segments(const RunConfig& config, const Tokenizer& token
       saturating_product(saturating_product(o.rows, o.length), width, sizeof(float)),
       fmt::format("train.batch: {} rows of {} tokens (model.time.segment) of width {}",
                   with_commas(o.rows), with_commas(o.length), width),
-      "choose a smaller train.batch; train.accumulate makes large steps of small batches");
+      "choose a smaller train.batch; train.accumulate makes large steps from small batches");
   return o;
 }
 
@@ -70,7 +70,7 @@ class GateWatcher : public Observer {
     sum += value.mean().item<double>();
     ++count;
   }
-  // Of all gates, and of each.
+  // The mean over all gates, and that of each.
   void report(Metrics& metrics) const {
     double all = 0;
     double count = 0;
@@ -83,7 +83,7 @@ class GateWatcher : public Observer {
   }
 
  private:
-  std::map<std::string, std::pair<double, double>> gates_;  // sum of means, how many
+  std::map<std::string, std::pair<double, double>> gates_;  // sum of means, count
 };
 
 }  // namespace
@@ -99,11 +99,10 @@ LanguageTask::LanguageTask(const RunConfig& config, const std::string& cache_fol
       model_(std::make_shared<LanguageModel>(language_config(config))) {
   start_weights(*model_, config.train);
   if (config.train.recompute_levels > 0 && model_->stack().feedback_level() != kNone) {
-    throw Error(
-        ExitCode::bad_input,
-        "train.recompute_levels: has no meaning with feedback, whose gradient flows through "
-        "the states between blocks",
-        "set train.recompute_levels = 0");
+    throw Error(ExitCode::bad_input,
+                "train.recompute_levels: not supported with feedback, whose gradient flows through "
+                "the states between blocks",
+                "set train.recompute_levels = 0");
   }
 }
 
@@ -119,7 +118,7 @@ void LanguageTask::forget_last() {
   state_ = state_before_;
   for (const auto& [name, tensor] : state_before_.tensors()) {
     if (!tensor.is_floating_point() || at::isfinite(tensor).all().item<bool>()) continue;
-    // Already the batch before left it so (the loss does not see the last update): begin anew.
+    // The batch before it already left the state so (its last update is not in the loss): reset.
     state_ = State();
     return;
   }
@@ -175,8 +174,8 @@ Metrics LanguageTask::probe() {
   unused_probes_ = use < kUnusedState ? unused_probes_ + 1 : 0;
   if (unused_probes_ == kUnusedProbesBeforeWarning) {
     log_warn(
-        "the last {} probes say that the model ignores its recurrent state (use {:.2g} nats); "
-        "such a model rarely recovers: try another seed, a lower rate or gate fixed",
+        "the last {} probes show that the model ignores its recurrent state (gain {:.2g} nats); "
+        "such a model rarely recovers: try another seed, a lower learning rate or a fixed gate",
         kUnusedProbesBeforeWarning, use);
   }
   return metrics;

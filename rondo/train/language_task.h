@@ -1,5 +1,5 @@
-// Training a language model on documents: each batch row reads a document in segments, its state
-// and cache carried from batch to batch.
+// Training a language model on documents: each batch row processes a document in segments, carrying
+// its state and cache from batch to batch.
 #pragma once
 
 #include "rondo/config/trained_files.h"
@@ -10,10 +10,10 @@ namespace rondo {
 
 class LanguageTask : public Task {
  public:
-  // Opens data and builds the model, its weights drawn from the seed. `cache_folder`: for tokenized
-  // documents. Error{bad_input} if vocabulary and tokenizer differ or no training data is named.
-  // With a `group`, train.batch rows are those of this process: together they read what one process
-  // with all of their rows reads.
+  // Opens the data and builds the model, its weights initialized from the seed. `cache_folder`: for
+  // tokenized documents. Error{bad_input} if vocabulary and tokenizer do not match or no training
+  // data is given. With a `group`, train.batch is the number of rows per process: together the
+  // processes consume what one process with all of their rows would.
   LanguageTask(const RunConfig& config, const std::string& cache_folder,
                ProcessGroup* group = nullptr);
 
@@ -24,8 +24,8 @@ class LanguageTask : public Task {
   double units_per_batch() const override;
   const char* unit() const override { return "tokens"; }
   std::optional<Evaluation> evaluate(const StopCheck& stop) override;
-  // Recurrent models: mean gate, norm and effective rank of the state, and what the state is worth:
-  // loss without it minus loss with it.
+  // Recurrent models: mean gate, norm and effective rank of the state, and the contribution of the
+  // state: loss without it minus loss with it.
   Metrics probe() override;
 
   std::string data_checksum() const override { return train_->checksum(); }
@@ -45,12 +45,12 @@ class LanguageTask : public Task {
   std::shared_ptr<LanguageModel> model_;
   SegmentBatch batch_;
   State state_;
-  State state_before_;  // of the last batch
+  State state_before_;  // before the last batch
   int64_t unused_probes_ = 0;
 };
 
-// exp of the entropy of the normalized singular values, averaged over the batch: how many
-// directions a state [B, S, D] really uses.
+// exp of the entropy of the normalized singular values, averaged over the batch: the number of
+// directions that a state [B, S, D] effectively uses.
 double effective_rank(const Tensor& state);
 
 }  // namespace rondo

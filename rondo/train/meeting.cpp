@@ -1,4 +1,4 @@
-// The meeting of a group.
+// How a group is formed.
 #include "rondo/train/meeting.h"
 
 #include <fmt/format.h>
@@ -18,9 +18,9 @@
 namespace rondo {
 namespace {
 
-constexpr size_t kMostGreeting = 4096;         // bytes, from whom we do not know yet
+constexpr size_t kMostGreeting = 4096;         // bytes, before authentication
 constexpr size_t kMostText = size_t{1} << 26;  // bytes, within the group
-constexpr double kGreetingSeconds = 5;         // a guest that says nothing keeps others waiting
+constexpr double kGreetingSeconds = 5;         // a silent guest blocks the others
 constexpr double kLastWordsSeconds = 2;
 constexpr const char* kMeetingFormat = "rondo group 1";
 
@@ -31,7 +31,7 @@ std::string random_text() {
   return text;
 }
 
-// What proves the secret: nobody can make it without, and it fits this conversation only.
+// Proves knowledge of the secret; valid only for this handshake.
 std::string proof(const std::string& secret, const char* side, const std::string& asked,
                   const std::string& answered, int64_t rank, int64_t size) {
   return hmac_sha256(
@@ -40,11 +40,11 @@ std::string proof(const std::string& secret, const char* side, const std::string
 
 nlohmann::json parsed(const std::string& text) {
   nlohmann::json json = nlohmann::json::parse(text, nullptr, false);
-  if (!json.is_object()) throw std::runtime_error("it does not speak as a process of a group does");
+  if (!json.is_object()) throw std::runtime_error("the peer does not follow the group protocol");
   return json;
 }
 
-// What rank 0 leaves in the file by which the others find it.
+// The contents of the file through which the others find rank 0.
 struct MeetingFile {
   std::string address;
   int64_t port = 0;
@@ -56,9 +56,9 @@ MeetingFile read_meeting_file(const std::string& path) {
   return {json.value("address", ""), json.value("port", int64_t{0}), json.value("secret", "")};
 }
 
-// Only its owner may read it: it holds a secret.
+// Readable only by its owner: it holds a secret.
 void write_meeting_file(const std::string& path, const MeetingFile& content) {
-  unlink(path.c_str());  // one that a killed group left
+  unlink(path.c_str());  // left over from a killed group
   const mode_t before = umask(0077);
   try {
     write_file(path,
@@ -100,8 +100,8 @@ void Meeting::receive_all() {
     door = GroupSocket::listen_at(place_.address, place_.port);
   } catch (const std::runtime_error& error) {
     refuse_group(fmt::format("rank 0: {}, port {}: {}", place_.address, place_.port, error.what()),
-                 "another group may be at work: choose another MASTER_PORT; MASTER_ADDR must be an "
-                 "address of the machine of rank 0");
+                 "another group may be running: choose another MASTER_PORT; MASTER_ADDR must be an "
+                 "address of rank 0's machine");
   }
   own_address_ = door.own_address();
   std::string secret = place_.secret;
@@ -117,12 +117,12 @@ void Meeting::receive_all() {
       for (auto& [rank, other] : others_) {
         try {
           other.send_text(fmt::format("rank {} did not arrive", who), deadline_in(1));
-        } catch (const std::runtime_error&) {  // it is gone too
+        } catch (const std::runtime_error&) {  // it has ended too
         }
       }
       refuse_group(fmt::format("rank {} of {} did not arrive within {} s", who, place_.shard.size,
                                place_.timeout),
-                   "look at its own messages; --group-timeout waits longer");
+                   "see its own messages; --group-timeout sets a longer timeout");
     }
     greet(std::move(*guest), secret);
   }
@@ -130,8 +130,8 @@ void Meeting::receive_all() {
   for (auto& [rank, other] : others_) other.send_text("all here", deadline_in(kGreetingSeconds));
 }
 
-// A guest that does not know the secret is sent away; one that was started for another group, by
-// mistake, ends the meeting.
+// Rejects a guest that does not know the secret; one that was started for another group by mistake
+// ends the meeting.
 void Meeting::greet(GroupSocket guest, const std::string& secret) {
   const Deadline deadline = deadline_in(kGreetingSeconds);
   std::string problem;
@@ -144,8 +144,8 @@ void Meeting::greet(GroupSocket guest, const std::string& secret) {
     const std::string answered = card.value("asked", "");
     if (!equal_in_constant_time(card.value("proof", ""),
                                 proof(secret, "guest", asked, answered, rank, size))) {
-      guest.send_text(R"({"refused": "it has another secret"})", deadline);
-      log_warn("a process that does not know the group's secret was refused");
+      guest.send_text(R"({"refused": "the secrets differ"})", deadline);
+      log_warn("rejected a process that does not know the group's secret");
       return;
     }
     if (size != place_.shard.size) {
@@ -159,21 +159,20 @@ void Meeting::greet(GroupSocket guest, const std::string& secret) {
     guest.send_text(answer.dump(), deadline);
     if (problem.empty()) others_[rank] = std::move(guest);
   } catch (const std::runtime_error& error) {
-    log_debug("a process came to the meeting and left: {}", error.what());
+    log_debug("a process connected to the group and left: {}", error.what());
   } catch (const nlohmann::json::exception& error) {
-    log_debug("a process came to the meeting and did not say who it is: {}", error.what());
+    log_debug("a process connected to the group and did not identify itself: {}", error.what());
   }
   if (problem.empty()) return;
   tell(problem);
   throw Error(ExitCode::bad_input, problem,
-              "start every process with the same WORLD_SIZE and a RANK of its own");
+              "start every process with the same WORLD_SIZE and a unique RANK");
 }
 
-// Tries until the time is over: rank 0 may not be there yet, or its file may be of an earlier
-// group.
+// Retries until the timeout: rank 0 may not be up yet, or its file may be from an earlier group.
 void Meeting::join() {
   const Deadline deadline = deadline_in(place_.timeout);
-  std::string reason = fmt::format("{} does not appear", place_.file);
+  std::string reason = fmt::format("{} does not exist", place_.file);
   std::string where = place_.file;
   while (std::chrono::steady_clock::now() < deadline) {
     try {
@@ -194,10 +193,10 @@ void Meeting::join() {
   }
   refuse_group(fmt::format("rank {}: cannot reach rank 0 at {} within {} s: {}", place_.shard.rank,
                            where, place_.timeout, reason),
-               "is rank 0 running there, and may this machine connect to it?");
+               "check that rank 0 is running there and that this machine can connect to it");
 }
 
-// Empty when all have arrived, else why rank 0 was not joined. Error where it refused us.
+// Empty when all have arrived, otherwise why joining rank 0 failed. Throws Error if it refused us.
 std::string Meeting::join_once(const std::string& host, int64_t port, const std::string& secret) {
   const Deadline greeting = deadline_in(kGreetingSeconds);
   const auto& [rank, size] = place_.shard;
@@ -218,7 +217,7 @@ std::string Meeting::join_once(const std::string& host, int64_t port, const std:
   }
   if (!refused.empty()) {
     throw Error(ExitCode::bad_input, refused,
-                "start every process with the same WORLD_SIZE and a RANK of its own");
+                "start every process with the same WORLD_SIZE and a unique RANK");
   }
   own_address_ = host_socket.own_address();
   const std::string all = host_socket.receive_text(deadline_in(place_.timeout), kMostGreeting);
@@ -249,7 +248,7 @@ std::vector<std::string> Meeting::exchange(const std::string& mine) {
     const std::string heard = hear();
     refuse_group(
         fmt::format("rank {}: {}", place_.shard.rank,
-                    heard.empty() ? fmt::format("the group was lost: {}", error.what()) : heard),
+                    heard.empty() ? fmt::format("lost the group: {}", error.what()) : heard),
         "start the whole group again");
   }
 }
@@ -258,7 +257,7 @@ void Meeting::tell(const std::string& why) noexcept {
   for (auto& [rank, other] : others_) {
     try {
       other.send_text(why, deadline_in(1));
-    } catch (const std::exception&) {  // it is gone itself
+    } catch (const std::exception&) {  // it has ended itself
     }
   }
 }
@@ -278,7 +277,7 @@ std::string Meeting::hear() noexcept {
   if (!place_.shard.is_first()) {
     return others_.count(0) == 0 ? "" : heard_from(0, deadline);
   }
-  // Words before silence: whoever lost a neighbor ends soon after it.
+  // Prefer an explicit reason to silence: a process that loses a peer ends soon after it.
   std::string silence;
   std::string words;
   while (words.empty() && silence.empty() && std::chrono::steady_clock::now() < deadline) {

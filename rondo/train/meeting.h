@@ -1,5 +1,5 @@
-// How the processes of a group find each other: all connect to rank 0, prove that they know the
-// group's secret, and keep that connection for telling why they end.
+// How the processes of a group meet: all connect to rank 0, prove that they know the group's
+// secret, and keep that connection to report why they end.
 #pragma once
 
 #include <map>
@@ -13,19 +13,19 @@ namespace rondo {
 
 class Meeting {
  public:
-  // Returns when all have arrived. Error{group} if they do not in time, Error{bad_input} if they
-  // were started for groups of different sizes or with another secret.
+  // Returns when all have arrived. Error{group} on timeout, also if the secrets differ;
+  // Error{bad_input} if processes were started for groups of different sizes or with the same rank.
   explicit Meeting(const GroupPlace& place);
 
-  // The address by which this process reaches the others.
+  // The address at which the others can reach this process.
   const std::string& own_address() const { return own_address_; }
 
-  // Every process gives a text and gets all, by rank. Called by all of them.
+  // An all-gather of text: every process passes its own and gets all, by rank.
   std::vector<std::string> exchange(const std::string& mine);
 
   // Tells the others why this process ends. Never throws.
   void tell(const std::string& why) noexcept;
-  // After a failure: who ended and why, as far as it is known; rank 0 passes it on to the others.
+  // After a failure: which process ended and why, if known; rank 0 forwards it to the others.
   std::string hear() noexcept;
 
  private:
@@ -38,7 +38,7 @@ class Meeting {
 
   GroupPlace place_;
   std::string own_address_;
-  std::map<int64_t, GroupSocket> others_;  // rank 0: of all others; else of rank 0
+  std::map<int64_t, GroupSocket> others_;  // on rank 0: to all others; otherwise: to rank 0
 };
 
 }  // namespace rondo

@@ -61,14 +61,14 @@ class Adam : public Optimizer {
 
   OptimizerConfig config_;
   bool decoupled_;
-  std::vector<kernels::AdamPart> parts_;  // of the step under way
+  std::vector<kernels::AdamPart> parts_;  // of the current step
 };
 
 }  // namespace
 
 bool decays_weight(const std::string& name, const Tensor& value) {
   if (value.dim() < 2) return false;
-  // Tables of vectors or biases, not maps: rows that are looked up, added or begun with.
+  // Tables of vectors or biases that are looked up, added or used as initial values: not maps.
   for (const char* table :
        {"embedding", "positions", "class_token", "relative.table", "cell.identity", ".initial"}) {
     if (name.find(table) != std::string::npos) return false;
@@ -88,7 +88,7 @@ void Optimizer::step(int64_t step, double rate, double scale) {
     if (gradient.defined()) update(slot, gradient, how);
   }
   finish(how);
-  // Kernels write past torch, which counts changes: copies of weights are made anew by that count.
+  // Kernels bypass torch's version counter, by which cached copies of weights are invalidated.
   for (Slot& slot : slots_) torch::autograd::impl::bump_version(slot.value);
 }
 
@@ -117,9 +117,9 @@ void Optimizer::load(const NamedTensors& moments) {
       const auto found = moments.find(kind + "." + slot.name);
       if (found == moments.end() || found->second.sizes() != tensor.sizes()) {
         throw Error(ExitCode::bad_input,
-                    fmt::format("checkpoint: moment '{}.{}' is missing or has another shape", kind,
-                                slot.name),
-                    "the checkpoint belongs to another optimizer or model");
+                    fmt::format("checkpoint: moment '{}.{}' is missing or has the wrong shape",
+                                kind, slot.name),
+                    "the checkpoint belongs to a different optimizer or model");
       }
       tensor.copy_(found->second);
     }

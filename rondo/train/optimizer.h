@@ -1,5 +1,5 @@
-// Optimizers over named parameters, each keeping its moments as named tensors that a checkpoint can
-// hold. A step is a pure function of (parameters, gradients, moments, step number, rate).
+// Optimizers over named parameters; moments are named tensors that a checkpoint can hold. A step is
+// a pure function of (parameters, gradients, moments, step number, rate).
 #pragma once
 
 #include "rondo/config/train_config.h"
@@ -17,11 +17,11 @@ struct OptimizedPart {
 class Optimizer {
  public:
   virtual ~Optimizer() = default;
-  // One update of every parameter that has a gradient, which is multiplied with `scale` first (its
-  // own values stay); `step` counts from 1.
+  // Updates every parameter that has a gradient; gradients are multiplied by `scale` on the fly
+  // (not in place). `step` counts from 1.
   void step(int64_t step, double rate, double scale = 1.0);
 
-  // Moments under "<kind>.<parameter>"; loading refuses tensors that do not fit.
+  // Moments under "<kind>.<parameter>"; load() throws Error{bad_input} if they do not fit.
   NamedTensors moments() const;
   void load(const NamedTensors& moments);
 
@@ -36,10 +36,10 @@ class Optimizer {
   };
   explicit Optimizer(const std::vector<OptimizedPart>& parts);
   virtual void update(Slot& slot, const Tensor& gradient, const Step& step) = 0;
-  // After update() has seen every slot: what is quicker done for all of them at once.
+  // Called after update() has seen every slot, for work that is faster when batched.
   virtual void finish(const Step& /*step*/) {}
   std::vector<Slot>& slots() { return slots_; }
-  // Whether our own kernels can work on these: fp32 on the CPU without gaps.
+  // Whether our own kernels can handle these: contiguous fp32 on the CPU.
   static bool is_plain(const Slot& slot, const Tensor& gradient);
 
  private:
@@ -49,15 +49,15 @@ class Optimizer {
 std::unique_ptr<Optimizer> make_optimizer(const OptimizerConfig& config,
                                           const torch::nn::Module& network);
 
-// Optimizer over loose tensors, for tests and other uses.
+// An optimizer over loose tensors, for example in tests.
 std::unique_ptr<Optimizer> make_optimizer(
     const OptimizerConfig& config, const std::vector<std::pair<std::string, Tensor>>& parameters);
 
 std::unique_ptr<Optimizer> make_optimizer(const OptimizerConfig& config,
                                           const std::vector<OptimizedPart>& parts);
 
-// Whether weight decay applies: matrices and kernels, but not norms, biases (relative ones too),
-// scales, coefficients, embeddings, positions and initial states.
+// Whether weight decay applies: to matrices and kernels, but not to norms, biases (including
+// relative ones), scales, coefficients, embeddings, positions and initial states.
 bool decays_weight(const std::string& name, const Tensor& value);
 
 }  // namespace rondo

@@ -17,8 +17,8 @@ constexpr int64_t kPatientMilliseconds = int64_t{24} * 3600 * 1000;
 
 int64_t milliseconds(double seconds) { return static_cast<int64_t>(seconds * 1000); }
 
-// What is meant by the place must be what it is: not loopback for several machines, and no door to
-// strangers without a secret.
+// Rejects a loopback address for several machines, and an address that strangers can reach without
+// a secret.
 const GroupPlace& checked(const GroupPlace& place) {
   bool loopback = true;
   try {
@@ -26,21 +26,20 @@ const GroupPlace& checked(const GroupPlace& place) {
   } catch (const std::runtime_error& error) {
     throw Error(ExitCode::group,
                 fmt::format("rank {}: the address of rank 0: {}", place.shard.rank, error.what()),
-                "set MASTER_ADDR to the address of the machine of rank 0");
+                "set MASTER_ADDR to the address of rank 0's machine");
   }
   if (loopback && place.local_size < place.shard.size && place.file.empty()) {
     throw Error(ExitCode::usage,
-                fmt::format("MASTER_ADDR: {} is an address of each machine itself, but {} of {} "
+                fmt::format("MASTER_ADDR: {} is a loopback address, but {} of {} "
                             "processes are on other machines",
                             place.address, place.shard.size - place.local_size, place.shard.size),
-                "give the address by which the other machines reach that of rank 0");
+                "set it to the address at which the other machines reach rank 0's");
   }
   if (!loopback && place.secret.empty() && place.file.empty()) {
     throw Error(ExitCode::usage,
-                fmt::format("{}: a group that meets at an address open to other machines needs a "
-                            "secret",
+                fmt::format("{}: a group whose address is open to other machines needs a secret",
                             place.address),
-                "give --group-secret-file FILE, the same in all processes; make one with: "
+                "pass --group-secret-file FILE, the same in all processes; make one with: "
                 "(umask 077; head -c 32 /dev/urandom | base64 > FILE)");
   }
   return place;
@@ -71,7 +70,7 @@ std::string first_difference(const std::string& expected, const std::string& got
 }
 
 ProcessGroup::ProcessGroup(const GroupPlace& place) : place_(checked(place)), meeting_(place) {
-  std::signal(SIGPIPE, SIG_IGN);  // a process that is gone is an error of the call
+  std::signal(SIGPIPE, SIG_IGN);  // a lost process makes the call fail instead
   CollectivesOptions options;
   options.rank = rank();
   options.size = size();
@@ -93,11 +92,11 @@ void ProcessGroup::attempt(const Operation& operation) {
     const std::string heard = meeting_.hear();
     throw Error(ExitCode::group,
                 fmt::format("rank {} of {}: {}", rank(), size(),
-                            heard.empty() ? fmt::format("another process does not answer (time-out "
+                            heard.empty() ? fmt::format("another process does not answer (timeout "
                                                         "{} s): {}",
                                                         place_.timeout, error.what())
                                           : heard),
-                "the group ends; started again, it continues from its newest checkpoint");
+                "the group ends; restart it to resume from its newest checkpoint");
   }
 }
 
@@ -171,7 +170,7 @@ void ProcessGroup::require_same(const std::string& what, const std::string& mine
     const std::string difference = first_difference(all[0], all[other]);
     if (difference.empty()) continue;
     throw Error(ExitCode::bad_input,
-                fmt::format("rank {} has another {} than rank 0: {}", other, what, difference),
+                fmt::format("rank {} differs from rank 0 in its {}: {}", other, what, difference),
                 "start every process of a group with the same command and the same build");
   }
 }
@@ -179,7 +178,7 @@ void ProcessGroup::require_same(const std::string& what, const std::string& mine
 void ProcessGroup::abort(const std::string& why) noexcept {
   try {
     meeting_.tell(fmt::format("rank {} ended: {}", rank(), why));
-  } catch (const std::exception&) {  // no memory for the words
+  } catch (const std::exception&) {  // out of memory for the message
   }
 }
 

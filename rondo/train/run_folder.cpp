@@ -36,8 +36,8 @@ RunFolder::RunFolder(const std::string& path, const RunConfig& config)
   std::filesystem::create_directories(path_, error);
   if (error) {
     throw Error(ExitCode::io,
-                fmt::format("{}: cannot make the run folder: {}", path_, error.message()),
-                "choose another place with -o");
+                fmt::format("{}: cannot create the run folder: {}", path_, error.message()),
+                "choose another location with -o");
   }
   take_lock();
   if (exists(config_path(path_))) {
@@ -52,8 +52,8 @@ RunFolder::Lock::~Lock() {
   if (folder >= 0) close(folder);
 }
 
-// The folder itself is locked, which no one can delete and make anew under the same lock, and the
-// file in it, for filesystems that lock no folders (NFS) and trainers of earlier versions.
+// Locks the folder itself, which cannot be deleted and recreated under the same lock, and a file in
+// it, for filesystems that cannot lock folders (NFS) and trainers of earlier versions.
 void RunFolder::take_lock() {
   const auto opened = [](const std::string& path, int how) {
     const int descriptor = open(path.c_str(), how | O_CLOEXEC, 0644);
@@ -70,13 +70,13 @@ void RunFolder::take_lock() {
     held = is_held(lock_.file);
   }
   if (held) {
-    throw Error(ExitCode::busy, fmt::format("{}: another trainer is at work in this folder", path_),
+    throw Error(ExitCode::busy, fmt::format("{}: another trainer is using this folder", path_),
                 "wait for it, stop it, or choose another folder with -o");
   }
 }
 
 void RunFolder::begin(const RunPlace& place, const std::vector<ConfigChange>& more) {
-  log_.emplace(path_, place);  // first: it fails where the log cannot be read
+  log_.emplace(path_, place);  // first: it throws if the log cannot be read
   remove_leftovers();
   std::vector<ConfigChange> changes = changes_;
   changes.insert(changes.end(), more.begin(), more.end());
@@ -84,7 +84,7 @@ void RunFolder::begin(const RunPlace& place, const std::vector<ConfigChange>& mo
   write_file(config_path(path_), dump_run_config(config_));
 }
 
-// Temporaries of a trainer that was killed while it wrote; the lock says that none is at work.
+// Temporary files of a trainer killed while writing; the lock ensures that none is running.
 void RunFolder::remove_leftovers() const {
   for (const std::string& folder : {path_, path_ + "/checkpoints"}) {
     std::error_code error;
@@ -98,7 +98,7 @@ void RunFolder::remove_leftovers() const {
   }
 }
 
-// Before config.toml is written: a change is rather noted twice than not at all.
+// Called before config.toml is written: recording a change twice is better than losing it.
 void RunFolder::note_changes(int64_t step, const std::vector<ConfigChange>& changes) const {
   const std::string file = path_ + "/changes.jsonl";
   const std::string now = fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)));
@@ -124,7 +124,7 @@ bool RunFolder::in_place() const {
   struct stat found = {};
   if (fstat(lock_.folder, &opened) != 0) return true;
   if (stat(path_.c_str(), &found) == 0) return same_file(opened, found);
-  return errno != ENOENT && errno != ENOTDIR;  // else writing says what is wrong
+  return errno != ENOENT && errno != ENOTDIR;  // otherwise the next write reports the error
 }
 
 void RunFolder::follow() {
@@ -135,9 +135,8 @@ void RunFolder::follow() {
   struct stat found = {};
   if (length <= 0 || fstat(lock_.folder, &opened) != 0 || stat(place, &found) != 0 ||
       !same_file(opened, found)) {
-    throw Error(ExitCode::io,
-                fmt::format("{}: the run folder was removed while the run was at work", path_),
-                "nothing more can be saved; start again, or bring the folder back and continue");
+    throw Error(ExitCode::io, fmt::format("{}: the run folder was removed during the run", path_),
+                "nothing more can be saved; start again, or restore the folder and resume");
   }
   path_ = place;
 }

@@ -16,7 +16,7 @@ namespace {
 
 std::string metrics_path(const std::string& folder) { return folder + "/metrics.jsonl"; }
 
-// Lines of training know their rate, those of evaluations do not.
+// Training lines contain the learning rate, evaluation lines do not.
 bool belongs_before(const nlohmann::json& line, const RunPlace& place) {
   if (!line.is_object()) return false;
   const auto step = line.value("step", int64_t{0});
@@ -31,7 +31,7 @@ void rewind_metrics(const std::string& folder, const RunPlace& place) {
   std::string kept;
   bool same = true;
   for (std::string line; std::getline(in, line);) {
-    const bool whole = !in.eof();  // with the newline at its end
+    const bool whole = !in.eof();  // ends with a newline
     const auto json = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
     const bool keeps = belongs_before(json, place);
     if (keeps) kept += line + "\n";
@@ -39,7 +39,7 @@ void rewind_metrics(const std::string& folder, const RunPlace& place) {
   }
   if (!in.eof()) {
     throw Error(ExitCode::io, fmt::format("{}: cannot read: {}", file, std::strerror(errno)),
-                "the run was left as it is");
+                "the run was left unchanged");
   }
   if (!same) write_file(file, kept);
 }
@@ -69,7 +69,7 @@ void RunLog::write(const std::string& folder, int64_t step,
   const int metrics = append_whole(file, metrics_line(step, values));
   const int events = events_->scalars(step, values);
   if ((metrics == 0 && events == 0) || !warnings_.due()) return;
-  log_warn("{}: cannot write: {}; training goes on without these lines (step {})",
+  log_warn("{}: cannot write: {}; training continues without these lines (step {})",
            metrics != 0 ? file : events_->path(), std::strerror(metrics != 0 ? metrics : events),
            step);
 }

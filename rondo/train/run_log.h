@@ -1,6 +1,5 @@
-// What a run says of itself in its folder: metrics.jsonl, one line per logged step or evaluation,
-// and the same as TensorBoard events. Lines that cannot be written do not end a run, but are not
-// lost in silence either.
+// The log of a run in its folder: metrics.jsonl, one line per logged step or evaluation, and the
+// same as TensorBoard events. A failed write does not end the run, but is reported.
 #pragma once
 
 #include <memory>
@@ -10,20 +9,20 @@
 
 namespace rondo {
 
-// Where a run goes on.
+// Where a run resumes.
 struct RunPlace {
-  int64_t step = 0;             // the last one done
-  bool evaluation_due = false;  // it was to be evaluated, but the run was stopped before
+  int64_t step = 0;             // the last completed one
+  bool evaluation_due = false;  // the run was stopped before its evaluation
 };
 
 class RunLog {
  public:
-  // Drops lines of steps after `place`, which a killed run wrote but will write again, and opens an
-  // event file that tells TensorBoard to do the same. Error{io} if a log that is there cannot be
-  // read; nothing is changed then.
+  // Drops lines of steps after `place`, which a killed run wrote and will write again, and opens an
+  // event file that tells TensorBoard to do the same. Error{io} if an existing log cannot be read;
+  // nothing is changed then.
   RunLog(const std::string& folder, const RunPlace& place);
 
-  // Appends to both files of `folder`. A warning at most once a minute if that fails.
+  // Appends to both files in `folder`. On failure, warns at most once a minute.
   void write(const std::string& folder, int64_t step, const std::map<std::string, double>& values);
 
  private:

@@ -1,4 +1,4 @@
-// Estimates, smoothed losses and learning rates in words.
+// Time estimates, smoothed losses, and notes on learning rates.
 #include "rondo/train/run_notes.h"
 
 #include <fmt/format.h>
@@ -31,8 +31,8 @@ std::string continued_rates(const RunConfig& config, int64_t step, int64_t steps
   const bool by_steps = schedule.kind == "cosine" || schedule.kind == "linear";
   if (!by_steps || steps_before == 0 || steps == steps_before || step >= steps) return "";
   return fmt::format(
-      "learning rate: {:.3g} at step {}; the {} schedule is now over {} instead of {}: it goes on "
-      "with {:.3g} and ends with {:.3g}",
+      "learning rate: {:.3g} at step {}; the {} schedule now covers {} instead of {}: it continues "
+      "at {:.3g} and ends at {:.3g}",
       learning_rate(schedule, step, steps_before), with_commas(step), schedule.kind,
       counted(steps, "step"), with_commas(steps_before), learning_rate(schedule, step + 1, steps),
       learning_rate(schedule, steps, steps));
@@ -42,9 +42,8 @@ std::string divergence_advice(const RunConfig& config, int64_t saved_step) {
   const double rate = config.schedule.rate;
   const double clip = config.train.clip;
   return fmt::format(
-      "{}; give the same command with a lower rate, --set schedule.rate={} (now {}), or clip "
-      "harder, "
-      "--set train.clip={} (now {})",
+      "{}; run the same command with a lower learning rate, --set schedule.rate={} (now {}), or a "
+      "lower clipping threshold, --set train.clip={} (now {})",
       saved_step > 0 ? fmt::format("the checkpoint of step {} is good", saved_step)
                      : "no checkpoint was written",
       rate / 2, rate, clip > 0.0 ? clip / 2 : 1.0, clip);

@@ -1,4 +1,4 @@
-// What a training run tells its user besides numbers of a step.
+// What a training run tells its user besides the metrics of a step.
 #pragma once
 
 #include <string>
@@ -7,11 +7,11 @@
 
 namespace rondo {
 
-// The loss of late, which a single batch's jumps around: a mean that fades over some 30 steps.
+// The recent loss, smoothed over about 30 steps, because single batches are noisy.
 class SmoothedLoss {
  public:
   void add(double loss);
-  double value() const;  // 0 before the first
+  double value() const;  // 0 before the first add()
 
  private:
   double sum_ = 0;
@@ -21,12 +21,12 @@ class SmoothedLoss {
 // "about 12 min".
 std::string about_time(double seconds);
 
-// What the learning rate will do in a run that is continued at `step` with another number of steps
-// than before (`steps_before`); "" if its schedule does not depend on that.
+// How the learning rate continues in a run resumed at `step` with a number of steps other than
+// `steps_before`; "" if its schedule does not depend on it.
 std::string continued_rates(const RunConfig& config, int64_t step, int64_t steps_before);
 
-// What to do about losses or weights that are not finite, with the flags to do it with.
-// `saved_step`: of the newest checkpoint; 0 = there is none.
+// What to do about losses or weights that are not finite, with the options to do it.
+// `saved_step`: of the newest checkpoint; 0 = none.
 std::string divergence_advice(const RunConfig& config, int64_t saved_step);
 
 }  // namespace rondo

@@ -1,4 +1,4 @@
-// Optimizers split over processes.
+// Sharding the optimizer over processes.
 #include "rondo/train/sharded_optimizer.h"
 
 #include <fmt/format.h>
@@ -23,7 +23,7 @@ ShardedOptimizer::ShardedOptimizer(const OptimizerConfig& config, Network& netwo
   std::vector<OptimizedPart> parts;
   for (const Piece& piece : pieces_) {
     if (piece.owner != group->rank()) continue;
-    // Shares memory and the count of changes with the parameter.
+    // Shares memory and version counter with the parameter.
     const Tensor view = piece.is_all()
                             ? piece.whole.detach()
                             : piece.whole.detach().view({-1}).narrow(0, piece.begin, piece.count);
@@ -34,7 +34,7 @@ ShardedOptimizer::ShardedOptimizer(const OptimizerConfig& config, Network& netwo
   optimizer_ = make_optimizer(config, parts);
 }
 
-// Equal shares in the order of parameters: process r owns [r, r + 1) · total / size of all numbers.
+// Equal shares in parameter order: process r owns elements [r, r + 1) · total / size.
 void ShardedOptimizer::cut(bool between_tensors) {
   const int64_t size = group_->size();
   int64_t total = 0;

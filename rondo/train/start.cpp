@@ -1,4 +1,4 @@
-// Weights to begin with.
+// Initial weights.
 #include "rondo/train/start.h"
 
 #include <fmt/format.h>
@@ -25,7 +25,7 @@ std::string shape_text(const Tensor& t) {
   return fmt::format("[{}]", fmt::join(t.sizes().vec(), ", "));
 }
 
-// Whether positions of this shape can become those: maps of one width, or square grids.
+// Whether positions can be resized from one shape to the other: maps of one width, or square grids.
 bool can_resize(const Tensor& from, const Tensor& to) {
   if (from.dim() != to.dim() || (from.dim() != 3 && from.dim() != 4)) return false;
   return from.size(from.dim() == 4 ? 1 : 2) == to.size(to.dim() == 4 ? 1 : 2);
@@ -50,7 +50,7 @@ void start_weights(Network& network, const TrainConfig& train) {
   nn::initialize(network, static_cast<uint64_t>(train.seed));
   if (train.start.empty()) return;
   if (train.start == "RUN") {
-    throw Error(ExitCode::bad_input, "train.start: this recipe begins with a trained network",
+    throw Error(ExitCode::bad_input, "train.start: this recipe starts from a trained network",
                 "--set train.start=RUN, a run folder or model file");
   }
   const at::NoGradGuard no_grad;
@@ -76,7 +76,7 @@ void start_weights(Network& network, const TrainConfig& train) {
       log_info("{}: positions {} resized to {}", train.start, shape_text(given),
                shape_text(tensor));
     } else if (images && is_head(name)) {
-      log_info("{}: {} is for other classes, drawn anew", train.start, name);
+      log_info("{}: {} is for other classes, initialized from the seed", train.start, name);
     } else {
       problems.push_back(
           fmt::format("{}: expected {}, got {}", name, shape_text(tensor), shape_text(given)));

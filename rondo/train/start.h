@@ -1,4 +1,4 @@
-// What a network's weights are before the first step: drawn, or those of another model.
+// The weights of a network before the first step: initialized from the seed, or of another model.
 #pragma once
 
 #include "rondo/config/train_config.h"
@@ -6,14 +6,14 @@
 
 namespace rondo {
 
-// Draws every weight of `network` from the seed and then, if train.start says so, takes those of
-// that run or model file. An image network may differ from it in resolution (the position map is
-// resized, bicubically) and in its classes (the head stays drawn). Error{bad_input} naming every
-// other difference.
+// Initializes every weight of `network` from the seed and then, if train.start is set, loads those
+// of that run or model file. An image network may differ from it in resolution (the position map is
+// resized, bicubically) and in its classes (the head keeps its initialization). Error{bad_input}
+// naming every other difference.
 void start_weights(Network& network, const TrainConfig& train);
 
-// Positions of one image size for another: a map [1, C, h, w], or a sequence [1, T, C] of square
-// grids in which `class_tokens` vectors without a place come first. Unchanged if they fit already.
+// Resizes positions for another image size: a map [1, C, h, w], or a sequence [1, T, C] of square
+// grids preceded by `class_tokens` vectors without a position. Unchanged if they already fit.
 Tensor resize_positions(const Tensor& positions, const Shape& wanted, int64_t class_tokens);
 
 }  // namespace rondo

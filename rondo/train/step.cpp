@@ -32,7 +32,7 @@ StepLoss compute_gradients(Task& task, const TrainConfig& config, int64_t number
     const LossSum loss = task.next_loss();
     loss.sum.backward();
     const double sum = loss.sum.item<double>();
-    if (!std::isfinite(sum)) task.forget_last();  // or its state would poison the batches after it
+    if (!std::isfinite(sum)) task.forget_last();  // or its state would poison later batches
     total.sum += sum;
     total.count += loss.count;
   }

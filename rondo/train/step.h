@@ -6,19 +6,19 @@
 
 namespace rondo {
 
-// Tells parts of a network what they must know of the training around them.
+// Sets the parts of a network that depend on training options.
 void prepare_network(Network& network, const TrainConfig& config);
 
-// Sum and count of the losses of one step's batches, their gradients left in the parameters.
+// Sum and count of the losses of one step's batches; gradients are left in the parameters.
 struct StepLoss {
   double sum = 0;
   int64_t count = 0;
 };
-// `rank` of a group of processes: each draws its own dropout.
+// `rank` in a group of processes: each draws its own dropout masks.
 StepLoss compute_gradients(Task& task, const TrainConfig& config, int64_t number, int64_t rank = 0);
 
-// The joint norm of the mean gradient over `count` losses, and what gradients are to be multiplied
-// with so that they are that mean, clipped (`clip` 0: not).
+// The norm of the mean gradient over `count` losses, and the factor that turns summed gradients
+// into that mean, clipped (`clip` 0: no clipping).
 struct GradientScale {
   double norm = 0;
   double factor = 1;

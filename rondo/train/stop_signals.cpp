@@ -15,8 +15,8 @@ std::atomic<bool> save_asked{false};
 extern "C" void on_stop_signal(int signal) {
   int before = 0;
   if (stop_signal.compare_exchange_strong(before, signal)) return;
-  // A terminal that goes sends SIGHUP by the kernel and by the shell, systemd right after SIGTERM:
-  // it is no sign of impatience.
+  // When a terminal closes, both the kernel and the shell send SIGHUP; systemd sends it right after
+  // SIGTERM: a repeated SIGHUP does not ask for an immediate stop.
   if (signal == SIGHUP) return;
   if (before == SIGHUP && stop_signal.compare_exchange_strong(before, signal)) return;
   _exit(128 + signal);
@@ -24,7 +24,7 @@ extern "C" void on_stop_signal(int signal) {
 
 extern "C" void on_save_signal(int /*signal*/) { save_asked = true; }
 
-constexpr size_t kStackBytes = size_t{1} << 16;  // with AMX, registers alone take 11 KB of it
+constexpr size_t kStackBytes = size_t{1} << 16;  // with AMX, registers alone take 11 KB
 
 }  // namespace
 

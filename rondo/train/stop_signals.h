@@ -1,7 +1,7 @@
-// SIGINT, SIGTERM and SIGHUP ask a run to finish its step, save and leave; a second SIGINT or
-// SIGTERM stops it at once. SIGUSR1 asks it to save and go on. A signal that was ignored when the
-// process began (nohup, a shell's background jobs) stays ignored. SIGPIPE is ignored: whoever read
-// our messages may be gone before the last checkpoint is written.
+// SIGINT, SIGTERM and SIGHUP ask a run to finish its step, save and exit; a second SIGINT or
+// SIGTERM stops it immediately. SIGUSR1 asks it to save and continue. A signal that was ignored
+// when the process started (nohup, a shell's background jobs) stays ignored. SIGPIPE is ignored:
+// the reader of our messages may exit before the last checkpoint is written.
 #pragma once
 
 #include <csignal>
@@ -11,9 +11,9 @@
 
 namespace rondo {
 
-// Handles the signals while it lives; one at a time, on the process's first thread, to which the
-// system gives its signals. The command blocks SIGUSR1 from its start until here: one that came in
-// between is handled now.
+// Handles the signals during its lifetime; one instance at a time, on the main thread, to which the
+// system delivers signals. The command blocks SIGUSR1 from its start until here: one that arrived
+// in between is handled now.
 class StopSignals {
  public:
   StopSignals();
@@ -21,18 +21,18 @@ class StopSignals {
   StopSignals(const StopSignals&) = delete;
   StopSignals& operator=(const StopSignals&) = delete;
 
-  // 0, or the exit code that goes with the signal received, 128 and its number: 129 (SIGHUP), 130
-  // (SIGINT) or 143 (SIGTERM).
+  // 0, or the exit code for the signal received, 128 plus its number: 129 (SIGHUP), 130 (SIGINT) or
+  // 143 (SIGTERM).
   int stop_code() const;
   bool save_requested() const;
-  // Whether a save was asked for since the last call.
+  // Whether a save was requested since the last call.
   bool take_save_request();
 
  private:
   void handle(int signal, void (*handler)(int));
 
-  // oneDNN's matrix products use the stack pointer for something else while they run: a handler
-  // must not write where it points, so it gets a stack of its own.
+  // oneDNN's matmul kernels use the stack pointer for other purposes while they run: a handler must
+  // not write where it points, so it gets its own stack.
   std::unique_ptr<char[]> stack_;
   stack_t stack_before_ = {};
   sigset_t mask_before_ = {};

@@ -45,7 +45,7 @@ void put_key(std::string& out, int field, int wire) {
 }
 
 template <class T>
-void put_raw(std::string& out, T value) {  // little-endian machines only, as everywhere in Rondo
+void put_raw(std::string& out, T value) {  // little-endian only, as everywhere in Rondo
   char bytes[sizeof(T)];
   std::memcpy(bytes, &value, sizeof(T));
   out.append(bytes, sizeof(T));
@@ -81,7 +81,7 @@ uint32_t masked_crc32c(const std::string& bytes) {
 
 EventWriter::EventWriter(const std::string& folder, int64_t first_step) {
   const auto now = std::chrono::system_clock::now().time_since_epoch();
-  // TensorBoard reads files in the order of their names: process numbers are filled up with zeros.
+  // TensorBoard reads files in the order of their names: process ids are zero-padded.
   path_ = fmt::format("{}/events.out.tfevents.{}.rondo.{:07}", folder,
                       std::chrono::duration_cast<std::chrono::seconds>(now).count(), getpid());
   descriptor_ = open(path_.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
@@ -95,7 +95,7 @@ EventWriter::EventWriter(const std::string& folder, int64_t first_step) {
   put_varint(status, 1);  // START
   std::string start = event_head(first_step);
   put_bytes(start, 7, status);   // session_log
-  int reason = record(version);  // first of all
+  int reason = record(version);  // must be the first record
   if (reason == 0) reason = record(start);
   if (reason != 0) {
     close(descriptor_);
@@ -126,7 +126,7 @@ int EventWriter::record(const std::string& event) {
   put_raw(out, masked_crc32c(length));
   out += event;
   put_raw(out, masked_crc32c(event));
-  return append_whole(descriptor_, out);  // whole: half a record would hide all that follow
+  return append_whole(descriptor_, out);  // whole: a partial record would hide all later ones
 }
 
 }  // namespace rondo

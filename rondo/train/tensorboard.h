@@ -1,5 +1,5 @@
 // Scalars as TensorBoard event files: length-prefixed, CRC-protected records of the Event protobuf,
-// written by hand because nothing packaged does it.
+// encoded by hand because no packaged library does it.
 #pragma once
 
 #include <cstdint>
@@ -10,15 +10,14 @@ namespace rondo {
 
 class EventWriter {
  public:
-  // Creates events.out.tfevents.<unix time>.rondo.<pid> in `folder`. Error{io} if it cannot. What
-  // earlier files of the folder say of `first_step` and later steps is void: TensorBoard drops it.
+  // Creates events.out.tfevents.<unix time>.rondo.<pid> in `folder`. Error{io} on failure. Makes
+  // TensorBoard drop events of `first_step` and later steps in earlier files of the folder.
   EventWriter(const std::string& folder, int64_t first_step);
   ~EventWriter();
   EventWriter(const EventWriter&) = delete;
   EventWriter& operator=(const EventWriter&) = delete;
 
-  // One event with all scalars of a step. Returns 0, or the system's errno: then none of it is in
-  // the file.
+  // One event with all scalars of a step. Returns 0, or errno; then nothing was written.
   int scalars(int64_t step, const std::map<std::string, double>& values);
   const std::string& path() const { return path_; }
 

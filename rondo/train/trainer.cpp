@@ -31,8 +31,8 @@ void load_values(const NamedTensors& from, const NamedTensors& to) {
     const auto found = from.find(name);
     if (found == from.end() || found->second.sizes() != tensor.sizes()) {
       throw Error(ExitCode::bad_input,
-                  fmt::format("checkpoint: tensor '{}' is missing or has another shape", name),
-                  "the checkpoint belongs to another model");
+                  fmt::format("checkpoint: tensor '{}' is missing or has the wrong shape", name),
+                  "the checkpoint belongs to a different model");
     }
     Tensor target = tensor;
     target.copy_(found->second);
@@ -41,7 +41,7 @@ void load_values(const NamedTensors& from, const NamedTensors& to) {
 
 class Trainer {
  public:
-  // `group` and `folder` may be null: alone, or not the first of a group.
+  // `group` is null for a single process, `folder` for all but the first process of a group.
   Trainer(Task& task, const RunConfig& config, RunFolder* folder, ProcessGroup* group)
       : task_(task),
         config_(config),
@@ -52,7 +52,7 @@ class Trainer {
     prepare_network(task.network(), config.train);
   }
 
-  // Continues from the newest checkpoint, or begins. The folder is changed only when all of it has
+  // Resumes from the newest checkpoint, or starts. The folder is changed only after everything has
   // been read.
   void resume() {
     const auto found = group_.share(folder_ ? folder_->checkpoints().newest() : std::nullopt);
@@ -123,8 +123,8 @@ class Trainer {
     return changes;
   }
 
-  // The place in the data and the rows of this process, also where another number of processes
-  // comes to other rows.
+  // The data position and the rows of this process, also if the number of processes, and with it
+  // the rows, has changed.
   std::vector<ConfigChange> restore_place(const Checkpoint& c) {
     std::vector<ConfigChange> changes;
     const auto [rank, size] = group_.shard();
@@ -143,8 +143,8 @@ class Trainer {
     if (before.empty() || before == now) return;
     if (group_.is_first()) {
       log_warn(
-          "continuing with {} {} where the run had {}: sums are rounded in another order, so bits "
-          "may differ from those of a run that was not stopped",
+          "continuing with {} {} where the run had {}: sums are rounded in a different order, so "
+          "results may not be bitwise equal to those of an uninterrupted run",
           now, what, before);
     }
     changes.push_back({what, before, now});
@@ -175,7 +175,7 @@ class Trainer {
     save_due_ = false;
   }
 
-  // Weights that are not finite never become so again: what is saved must be good.
+  // Non-finite weights never recover: checkpoints must be usable.
   void require_finite(const NamedTensors& tensors) const {
     for (const auto& [name, tensor] : tensors) {
       if (!tensor.is_floating_point() || at::isfinite(tensor).all().item<bool>()) continue;
@@ -259,7 +259,7 @@ class Trainer {
     estimated_ = true;
     const int64_t left = config_.train.steps - counters_.step;
     if (left < kEstimateSteps) return;
-    log_info("{} for the remaining {}, evaluations apart",
+    log_info("{} for the remaining {}, not counting evaluations",
              about_time(passed / static_cast<double>(done) * static_cast<double>(left)),
              counted(left, "step"));
   }
@@ -271,16 +271,16 @@ class Trainer {
   StepRequests own_requests() const {
     return {signals_.stop_code(), signals_.save_requested(), moved_};
   }
-  // What is to be done now: alone, what signals say at this moment; in a group, what all have
-  // agreed upon.
+  // Current requests: of a single process, from signals received so far; of a group, as agreed by
+  // all processes.
   StepRequests requests() const { return group_.is_alone() ? own_requests() : requests_; }
   int stop_code() const { return requests().stop_code; }
   bool is_leaving() const { return stop_code() != 0 || requests().moved; }
-  // In a row of skipped steps the weights may be on their way out: what was saved before is kept,
-  // unless there is no step to come.
+  // After skipped steps the weights may be diverging: earlier checkpoints are kept, unless no step
+  // is left.
   bool may_save() const { return counters_.in_a_row == 0 || is_last() || out_of_patience(); }
 
-  // What follows a step: evaluation and saving, the latter first when someone is in a hurry.
+  // After a step: evaluation, then saving; saving comes first if a request is pending.
   void finish_step() {
     while (counters_.evaluation_due && !evaluate() && !is_leaving()) save();
     save_due_ = save_due_ || is_last() || out_of_patience() || is_leaving() || requests().save ||
@@ -288,12 +288,12 @@ class Trainer {
     if (save_due_ && may_save()) save();
   }
 
-  // Whether an evaluation should make room: to leave, or to save what no checkpoint holds yet.
+  // Whether an evaluation should be interrupted: to leave, or to save a step not yet saved.
   bool is_wanted() const {
     return is_leaving() || (requests().save && saved_step_ != counters_.step && may_save());
   }
 
-  // Returns whether the evaluation came to its end. If not, it stays due.
+  // Returns whether the evaluation completed. If not, it stays due.
   bool evaluate() {
     const AveragedWeights averaged(task_.network(), average_);
     task_.network().eval();
@@ -339,8 +339,8 @@ class Trainer {
     return config_.train.patience > 0 && counters_.since_best >= config_.train.patience;
   }
 
-  // Before anything is written: a folder that was renamed is followed, and the run ends after this
-  // step, rather than that another folder is begun under the old name.
+  // Called before anything is written: if the folder was renamed, follows it and ends the run after
+  // this step, instead of creating another folder under the old name.
   void look_for_folder() {
     if (folder_ == nullptr || folder_->in_place()) return;
     if (!moved_) opened_as_ = folder_->path();
@@ -349,12 +349,11 @@ class Trainer {
   }
 
   Error moved_folder() const {
-    return Error(
-        ExitCode::io,
-        fmt::format("{}: the run folder was moved to {} while the run was at work; stopped "
-                    "at step {}, checkpoint of step {}",
-                    opened_as_, folder_->path(), counters_.step, saved_step_),
-        fmt::format("continue there with -o {}", folder_->path()));
+    return Error(ExitCode::io,
+                 fmt::format("{}: the run folder was moved to {} during the run; stopped "
+                             "at step {}, checkpoint of step {}",
+                             opened_as_, folder_->path(), counters_.step, saved_step_),
+                 fmt::format("continue there with -o {}", folder_->path()));
   }
 
   Task& task_;
@@ -368,15 +367,15 @@ class Trainer {
   int64_t first_step_ = 0;  // of this start
   bool estimated_ = false;
   StopSignals signals_;
-  StepRequests requests_;  // of all processes, as of the last time they were asked
+  StepRequests requests_;  // of all processes, as last agreed
   std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();
   int64_t logged_step_ = 0;
   double logged_seconds_ = 0;
   double logged_reduce_seconds_ = 0;
   int64_t saved_step_ = 0;  // of the newest checkpoint; 0 = none
-  bool save_due_ = false;   // from when it is wanted until it may be done
-  bool moved_ = false;      // the folder was, in mid-run
-  std::string opened_as_;   // its path before
+  bool save_due_ = false;   // requested, but not yet allowed or done
+  bool moved_ = false;      // the folder was moved during the run
+  std::string opened_as_;   // the folder's original path
 };
 
 }  // namespace

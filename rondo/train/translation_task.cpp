@@ -35,8 +35,7 @@ std::unique_ptr<ParallelCorpus> open_training_pairs(const RunConfig& config,
                                                     const std::string& cache) {
   if (config.pairs.train.empty()) {
     throw Error(ExitCode::bad_input, "data.train: missing",
-                "say where the sentence pairs are: --set data.train=PREFIX for PREFIX.de and "
-                "PREFIX.en");
+                "specify the sentence pairs: --set data.train=PREFIX for PREFIX.de and PREFIX.en");
   }
   return open_pairs(config.pairs.train, config.pairs, tokenizers, cache);
 }
@@ -57,7 +56,7 @@ PairBatchOptions batch_options(const RunConfig& config, const PairTokenizers& to
 }
 
 Tensor batch_tensor(const std::vector<int64_t>& values, int64_t rows, int64_t length) {
-  // Cloned: the reader uses its buffers again, autograd keeps what it was given.
+  // Cloned: the reader reuses its buffers, autograd keeps the tensors it was given.
   return at::from_blob(const_cast<int64_t*>(values.data()), {rows, length}, at::kLong).clone();
 }
 
@@ -104,13 +103,13 @@ std::optional<Task::Evaluation> TranslationTask::evaluate(const StopCheck& stop)
   std::vector<double> sums = {0.0, 0.0};  // nats, tokens
   int64_t tokens = 0;                     // of all processes
   int64_t number = 0;
-  ProgressOptions shown;  // where it takes long
+  ProgressOptions shown;  // only if it takes long
   shown.delay = 2;
   shown.transient = true;
   const int64_t all = valid_->target_tokens() + valid_->count();
   const int64_t most = config_.train.eval_tokens;
   Progress progress("evaluating", most > 0 ? std::min(most, all) : all, shown);
-  // Batches are the same in all processes of a group, which take turns in computing them.
+  // All processes of a group have the same batches and take turns computing them.
   for (; (config_.train.eval_tokens == 0 || tokens < config_.train.eval_tokens) &&
          batches.next(batch);
        ++number) {

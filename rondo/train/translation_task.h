@@ -17,19 +17,19 @@ struct PairTensors {
 
 class TranslationTask : public Task {
  public:
-  // Opens data and builds the model, its weights drawn from the seed. `cache_folder`: for tokenized
-  // pairs. Error{bad_input} if tokenizers and model do not fit or no training data is named.
-  // With a `group`, its processes take turns in the batches.
+  // Opens the data and builds the model, its weights initialized from the seed. `cache_folder`: for
+  // tokenized pairs. Error{bad_input} if tokenizers and model do not match or no training data is
+  // given. The processes of a `group` take turns with the batches.
   TranslationTask(const RunConfig& config, const std::string& cache_folder,
                   ProcessGroup* group = nullptr);
 
   Network& network() override { return *model_; }
   LossSum next_loss() override;
-  void forget_last() override {}  // nothing is carried from batch to batch
+  void forget_last() override {}  // nothing is carried between batches
   void keep_files(const std::string& run) const override { keep_tokenizers(run, config_); }
   double units_per_batch() const override;
   const char* unit() const override { return "sentences"; }
-  // Mean loss per target token of the validation pairs, without smoothing, and its perplexity.
+  // Mean loss per target token on the validation pairs, without label smoothing, and perplexity.
   std::optional<Evaluation> evaluate(const StopCheck& stop) override;
 
   std::string data_checksum() const override { return train_->fingerprint(); }

@@ -1,4 +1,4 @@
-// Averages of weights.
+// Exponential moving averages of weights.
 #include "rondo/train/weight_average.h"
 
 namespace rondo {

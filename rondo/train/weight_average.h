@@ -1,4 +1,4 @@
-// The running average of a network's weights.
+// The exponential moving average of a network's weights.
 #pragma once
 
 #include "rondo/config/train_config.h"
@@ -6,12 +6,12 @@
 
 namespace rondo {
 
-// The average as it begins; empty if the experiment has none.
+// The initial average; empty if train.ema is 0.
 NamedTensors first_average(const Network& network, const TrainConfig& config);
-// One step's weights join it.
+// Updates the average with the weights of one step.
 void update_average(NamedTensors& average, const Network& network, double decay);
 
-// The weights to evaluate or serve with: `network`'s own, or their running average while it lives.
+// Replaces `network`'s weights by their average, if there is one, during its lifetime.
 class AveragedWeights {
  public:
   AveragedWeights(Network& network, const NamedTensors& average);

@@ -1,4 +1,4 @@
-// Numbers from named parameters.
+// Metrics computed from named parameters.
 #include "rondo/train/weight_metrics.h"
 
 #include <cmath>
@@ -25,7 +25,7 @@ void add_coefficients(const std::string& name, const Tensor& values, Metrics& me
   }
 }
 
-// ‖upᵀ down‖² = tr((up upᵀ)(down downᵀ)): matrices of the rank's size.
+// ‖upᵀ down‖² = tr((up upᵀ)(down downᵀ)): matrices only as large as the rank.
 double low_rank_norm(const Tensor& up, const Tensor& down) {
   const Tensor a = at::matmul(up, up.t()).to(at::kDouble);
   const Tensor b = at::matmul(down, down.t()).to(at::kDouble);

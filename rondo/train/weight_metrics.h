@@ -1,13 +1,13 @@
-// What the papers' own parameters are while a network trains: every residual coefficient (SReT's
-// LRC), gates of memories, the size of every level's signals (RingFormer). Read from the weights
-// alone, no forward pass, so it costs next to nothing.
+// The papers' own parameters during training: every residual coefficient (SReT's LRC), memory
+// gates, the norm of every level's signals (RingFormer). Computed from the weights alone, without a
+// forward pass, so the cost is negligible.
 #pragma once
 
 #include "rondo/train/task.h"
 
 namespace rondo {
 
-// By name:
+// Keys:
 //   coefficient/<path>.<identity|branch>.<sub-layer>   the coefficient
 //   gate/<path>                                        mean of a memory's gate, σ(gate); those of
 //                                                      recurrent cells are LanguageTask::probe()'s

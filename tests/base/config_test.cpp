@@ -157,7 +157,7 @@ TEST(ConfigTest, AKeyOneTableTooHighIsFound) {
 
 TEST(ConfigTest, UnknownKeysComeWithTheKnownOnes) {
   const Error error = error_of([] { read_model("[model.depth]\nzzz = 3"); });
-  EXPECT_EQ(error.advice(), "keys known here: scheme, levels, loops, groups");
+  EXPECT_EQ(error.advice(), "valid keys here: scheme, levels, loops, groups");
 }
 
 TEST(ConfigTest, TheFirstUnknownKeyInTheFileIsNamed) {
@@ -175,7 +175,7 @@ TEST(ConfigTest, EarlierNamesOfKeysStayReadable) {
   EXPECT_EQ(error_of([&] { read("tone = 0"); }).message(),
             "old.toml:1: shade: expected a whole number at least 1, got 0");
   EXPECT_EQ(error_of([&] { read("tone = 3\nshade = 4"); }).message(),
-            "old.toml:1: shade: given twice, as shade and by its earlier name tone");
+            "old.toml:1: shade: given twice, as shade and under its old name tone");
   EXPECT_EQ(error_of([&] { read("tome = 3"); }).message(), "old.toml:1: tome: unknown key");
   EXPECT_EQ(c.shade, 3);
 }

@@ -124,9 +124,9 @@ TEST(FilesTest, MissingDirectoryAndDirectoryTargets) {
   const Error missing = error_of([&] { write_file(dir.file("no/a"), "x"); });
   EXPECT_EQ(missing.code(), ExitCode::io);
   EXPECT_EQ(missing.message(), dir.file("no/a") +
-                                   ": cannot create a temporary file beside it: "
+                                   ": cannot create a temporary file next to it: "
                                    "No such file or directory");
-  EXPECT_EQ(missing.advice(), "the directory '" + dir.file("no") + "' must exist first");
+  EXPECT_EQ(missing.advice(), "create the directory '" + dir.file("no") + "' first");
   EXPECT_EQ(error_of([&] { write_file(dir.path(), "x"); }).message(),
             dir.path() + ": cannot write: Is a directory");
   EXPECT_EQ(error_of([&] { write_file("", "x"); }).code(), ExitCode::io);

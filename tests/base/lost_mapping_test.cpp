@@ -31,8 +31,7 @@ TEST(LostMapping, IsAnErrorWhenAskedFor) {
   std::filesystem::resize_file(path, 5);
   const Error error = error_of([&] { moved.require_whole(path); });
   EXPECT_EQ(error.code(), ExitCode::io);
-  EXPECT_EQ(error.message(),
-            path + ": became shorter while it was in use: expected 12288 bytes, got 5");
+  EXPECT_EQ(error.message(), path + ": was truncated while in use: expected 12288 bytes, got 5");
   MappedFile().require_whole("nothing");
 }
 
@@ -59,7 +58,7 @@ TEST(LostMapping, TouchedIsAMessageAndExitCodeFour) {
         std::filesystem::resize_file(path, 1);
         std::_Exit(*const_cast<const volatile uint8_t*>(file.data() + kBytes - 1));
       },
-      ::testing::ExitedWithCode(4), "rondo: .*/data: became shorter while it was read");
+      ::testing::ExitedWithCode(4), "rondo: .*/data: was truncated while being read");
 }
 
 TEST(LostMapping, OtherBusErrorsKillAsEver) {

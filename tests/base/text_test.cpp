@@ -148,6 +148,8 @@ TEST(TextTest, GlobMatchDoesNotExplode) {
 }
 
 TEST(TextTest, ValidUtf8) {
+  EXPECT_EQ(replace_invalid_utf8("a\xC3\xA9\xFFz\xE2\x82"),
+            "a\xC3\xA9\xEF\xBF\xBDz\xEF\xBF\xBD\xEF\xBF\xBD");
   EXPECT_TRUE(valid_utf8(""));
   EXPECT_TRUE(valid_utf8("plain"));
   EXPECT_TRUE(valid_utf8("\xC3\xA9 \xE2\x82\xAC \xF0\x9F\x8E\xB5"));

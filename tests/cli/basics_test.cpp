@@ -144,7 +144,7 @@ TEST(Command, RefusesAnEngineOfAnotherVersion) {
   const std::string lonely = lonely_program(folder);
   std::filesystem::copy_file(RONDO_OTHER_ENGINE, folder.file("librondo_engine.so"));
   expect_refusal(run_program(lonely, {"info", "sret/t"}), ExitCode::failure,
-                 std::string("librondo_engine.so: expected an engine of version ") + kVersion +
+                 std::string("librondo_engine.so: expected engine version ") + kVersion +
                      ", interface 1, got 0.0.1, interface 0\n  build or install rondo");
   std::filesystem::remove(folder.file("librondo_engine.so"));
   std::filesystem::copy_file(RONDO_FAULTS_PRELOAD, folder.file("librondo_engine.so"));

@@ -28,8 +28,8 @@ TEST(Bench, UnknownCasesAreRefusedWithThoseThereAre) {
 }
 
 TEST(Bench, WaysExcludeEachOther) {
-  expect_refusal(rondo({"bench", "--all", "--list"}), ExitCode::usage, "exclude each other");
-  expect_refusal(rondo({"bench", "train-lm", "--all"}), ExitCode::usage, "exclude each other");
+  expect_refusal(rondo({"bench", "--all", "--list"}), ExitCode::usage, "mutually exclusive");
+  expect_refusal(rondo({"bench", "train-lm", "--all"}), ExitCode::usage, "mutually exclusive");
   expect_refusal(rondo({"bench", "--set", "a=1"}), ExitCode::usage, "--data");
   expect_refusal(rondo({"bench", "--rounds", "4"}), ExitCode::usage, "from 5 to 1000");
 }
@@ -54,7 +54,7 @@ TEST(Bench, JsonHoldsLimitsCanariesAndClaims) {
   if (c.at("conclusive").get<bool>()) {
     EXPECT_LE(c["canary_moved"].get<double>(), 0.1);
   } else {
-    EXPECT_TRUE(contains(c.at("verdict").get<std::string>(), "the canary moved by"));
+    EXPECT_TRUE(contains(c.at("verdict").get<std::string>(), "canary varied by"));
   }
   for (const auto& claim : c.at("claims")) {
     EXPECT_GT(claim.at("value").at("median").get<double>(), 0);
@@ -95,7 +95,7 @@ TEST(Bench, AnotherNetworkIsNoPeer) {
   const TempDir folder;
   write_peer(folder, kParameters + 1);
   const std::string text = rondo_ok({"bench", "decode-lm", "--peers", folder.path()}).out;
-  EXPECT_TRUE(contains(text, "is another network: 5,771,289 parameters instead of 5,771,288"))
+  EXPECT_TRUE(contains(text, "is a different network: 5,771,289 parameters instead of 5,771,288"))
       << text;
   EXPECT_FALSE(contains(text, "speed over")) << text;
 }

@@ -202,7 +202,7 @@ TEST_F(ClassifyVerb, EvalOfOtherDataAndOfDamage) {
   EXPECT_TRUE(contains(rondo_ok({"eval", file("run"), "--data", file("damaged")}).out,
                        "could not be read 1\n"));
   expect_refusal(rondo({"eval", file("run"), "--split", "valid"}), ExitCode::usage,
-                 "names no valid data");
+                 "has no valid data");
   expect_refusal(rondo({"eval", file("run"), "--without-state"}), ExitCode::usage,
                  "--without-state is for language models");
   std::filesystem::create_directories(file("damaged/c9"));
@@ -212,7 +212,8 @@ TEST_F(ClassifyVerb, EvalOfOtherDataAndOfDamage) {
   EXPECT_TRUE(contains(more.err, "expected at least 7")) << more.err;
   std::filesystem::remove_all(file("damaged/c0"));
   const Result shifted = rondo_ok({"eval", file("run"), "--data", file("damaged")});
-  EXPECT_TRUE(contains(shifted.err, "class 0 is 'c1', the network learned 'c0'")) << shifted.err;
+  EXPECT_TRUE(contains(shifted.err, "class 0 is 'c1', but the network was trained with 'c0'"))
+      << shifted.err;
 }
 
 TEST_F(ClassifyVerb, MoreAndFewerLoops) {
@@ -244,7 +245,7 @@ TEST_F(ClassifyVerb, NamesOfClassesFromAFile) {
   }
   pictures_->put("few", "black\nwhite\n");
   expect_refusal(rondo(words({file("test"), "--classes", file("few")})), ExitCode::bad_input,
-                 "few: expected 6 classes, as the network has, got 2");
+                 "few: expected 6 classes, as in the network, got 2");
 }
 
 // It carries the names of its classes and the way its images are prepared.
@@ -308,7 +309,7 @@ TEST_F(ClassifyVerb, AnswersWhileTheInputIsOpenAndStopsQuietly) {
 }
 
 TEST_F(ClassifyVerb, RefusesWhatCannotWork) {
-  expect_refusal(rondo(words({})), ExitCode::usage, "no images are given");
+  expect_refusal(rondo(words({})), ExitCode::usage, "no images given");
   expect_refusal(rondo({"classify"}), ExitCode::usage, "run is required");
   expect_refusal(rondo(words({"--list", file("nowhere")})), ExitCode::io, "nowhere");
   expect_refusal(rondo({"classify", file("nowhere"), file("test")}), ExitCode::bad_input,
@@ -317,7 +318,7 @@ TEST_F(ClassifyVerb, RefusesWhatCannotWork) {
                  "has no weights");
   expect_refusal(rondo(words({file("test"), "--top", "0"})), ExitCode::usage, "--top");
   std::filesystem::create_directories(file("empty"));
-  expect_refusal(rondo(words({file("empty")})), ExitCode::bad_input, "there are no images in it");
+  expect_refusal(rondo(words({file("empty")})), ExitCode::bad_input, "contains no images");
   const Authors language("brt_slide", "meliad");
   expect_refusal(rondo({"classify", language.model(), file("test")}), ExitCode::bad_input,
                  "expected an image model, got a model of kind language-model");

@@ -123,21 +123,21 @@ TEST(Config, ImpossibleCombinations) {
           "expected a divisor of the width 512, got 7");
   refused("sret/t", {"model.image=200"}, "625 tokens cannot be cut into 8 equal groups");
   refused("sret/t", {"model.depth.recursive.groups=[[3]]"}, "784 tokens cannot be cut into 3");
-  refused("sret/t", {"model.depth.scheme=ring"}, "has no meaning in a pyramid");
+  refused("sret/t", {"model.depth.scheme=ring"}, "is not supported in a pyramid");
   refused("sret/t", {"model.heads=[2,4]"}, "expected one entry per stage");
   refused("brt/rec-fixed-skip", {"model.time.recurrent_layers=[13]"},
           "recurrent_layers: expected a layer from 1 to 12, got 13");
-  refused("brt/rec-fixed-skip", {"model.time.recurrent_layers=[]"}, "expected a layer");
+  refused("brt/rec-fixed-skip", {"model.time.recurrent_layers=[]"}, "expected at least one");
   refused("brt/memorizing-32k", {"model.time.memory_layer=40"},
           "expected a layer from 1 to 12, got 40");
   refused("brt/slide-12l", {"model.time.segment=1000"},
           "expected a multiple of the window 512, got 1000");
   refused("brt/slide-12l", {"model.depth.recursive.groups=[[2]]"},
           "would let tokens see the future");
-  refused("sret/mixer-b16", {"model.depth.scheme=ring"}, "has no meaning with model.mixing");
+  refused("sret/mixer-b16", {"model.depth.scheme=ring"}, "is not supported with model.mixing");
   refused("ringformer/mt-base", {"model.padding=52000"}, "expected a token below 52000, got 52000");
   refused("ringformer/image-small", {"model.mixed_depth=true"},
-          "has no meaning with scheme 'ring'");
+          "is not supported with scheme 'ring'");
 }
 
 TEST(Config, SizesAreCheckedLikeAFile) {

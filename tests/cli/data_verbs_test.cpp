@@ -55,7 +55,7 @@ TEST(DataCheck, RefusesWhatIsNoSet) {
   expect_refusal(rondo({"data", "check", folder.file("nowhere")}), ExitCode::io, "nowhere");
   expect_refusal(rondo({"data", "check", folder.path()}), ExitCode::bad_input,
                  "neither text nor images");
-  expect_refusal(rondo({"data"}), ExitCode::usage, "data: no verb is given");
+  expect_refusal(rondo({"data"}), ExitCode::usage, "data: no verb given");
   expect_refusal(rondo({"data", "chekc"}), ExitCode::usage, "did you mean 'check'?");
 }
 
@@ -151,7 +151,7 @@ TEST_F(DataPreview, RefusesWhatCannotBeShown) {
   expect_refusal(rondo(words("no/such/folder.png")), ExitCode::io, "no/such/folder.png");
   const Trainee language;
   expect_refusal(rondo({"data", "preview", language.config(), "-o", out}), ExitCode::bad_input,
-                 "expected an experiment on images, got a model of kind language-model");
+                 "expected an image experiment, got a model of kind language-model");
   EXPECT_FALSE(std::filesystem::exists(out));
 }
 

@@ -14,7 +14,7 @@ TEST(Doctor, LooksAtEverything) {
                            "ATen kernels", "libraries", "threads", "memory"}) {
     EXPECT_TRUE(contains(text, what)) << text;
   }
-  EXPECT_TRUE(contains(text, "to mend")) << text;
+  EXPECT_TRUE(contains(text, "to fix")) << text;
 }
 
 // As the kernel lists them.
@@ -63,7 +63,7 @@ TEST(Doctor, StandInsForAnotherTorchAreIgnored) {
   for (const Result& other : {doctor(6, now.st_mtime), doctor(5, now.st_mtime - 1)}) {
     ASSERT_EQ(other.code, 0) << other.err;
     EXPECT_TRUE(contains(other.err, "made for another libtorch, ignored")) << other.err;
-    EXPECT_TRUE(contains(library_finding(other).at("mend"), "build again")) << other.out;
+    EXPECT_TRUE(contains(library_finding(other).at("mend"), "rebuild")) << other.out;
   }
   const Result same = doctor(5, now.st_mtime);
   ASSERT_EQ(same.code, 0) << same.err;

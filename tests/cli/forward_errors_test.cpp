@@ -47,16 +47,16 @@ TEST_F(ForwardErrors, WrongShapes) {
   refused(vision_, {{"images", ramp({1, 3, 32, 40})}},
           "expected [B, 3, 32, 32], got [1, 3, 32, 40]");
   refused(vision_, {{"images", ramp({3, 32, 32})}},
-          "inputs: images: expected Float of 4 dimensions");
+          "inputs: images: expected Float with 4 dimensions");
   refused(lm_, {{"tokens", whole({3}, {1, 2, 3})}},
-          "inputs: tokens: expected Long of 2 dimensions");
-  refused(lm_, {{"tokens", whole({1, 0}, {})}}, "inputs: tokens: is empty");
+          "inputs: tokens: expected Long with 2 dimensions");
+  refused(lm_, {{"tokens", whole({1, 0}, {})}}, "inputs: tokens: expected 1 or more tokens");
   refused(lm_,
           {{"tokens", whole({1, 2}, {1, 2})},
            {"reset", make_array<uint8_t>(DType::boolean, {2}, {0, 1})}},
           "inputs: reset: expected 1 rows, got 2");
   refused(translation_, {{"source", whole({1, 2}, {1, 2})}, {"target", whole({2, 1}, {1, 2})}},
-          "inputs: target: expected 1 rows as in source, got 2");
+          "inputs: target: expected 1 rows, as in source, got 2");
 }
 
 TEST_F(ForwardErrors, ValuesOutOfRange) {
@@ -66,19 +66,19 @@ TEST_F(ForwardErrors, ValuesOutOfRange) {
   refused(translation_, {{"source", whole({1, 1}, {37})}, {"target", whole({1, 1}, {1})}},
           "inputs: source: expected tokens from 0 to 36, got 37");
   refused(vision_, {{"images", ramp({1, 3, 32, 32})}, {"labels", whole({1}, {10})}},
-          "inputs: labels: expected numbers below 10, got 10");
+          "inputs: labels: expected values below 10, got 10");
 }
 
 TEST_F(ForwardErrors, LabelsThatDoNotStandBesideTheLogits) {
   refused(vision_, {{"images", ramp({1, 3, 32, 32})}, {"labels", whole({2}, {1, 2})}},
-          "inputs: labels: expected [1], one for each row of logits, got [2]");
+          "inputs: labels: expected [1], one per row of logits, got [2]");
   refused(lm_, {{"tokens", whole({1, 3}, {1, 2, 3})}, {"labels", whole({1, 2}, {2, 3})}},
-          "inputs: labels: expected [1, 3], one for each row of logits, got [1, 2]");
+          "inputs: labels: expected [1, 3], one per row of logits, got [1, 2]");
   refused(translation_,
           {{"source", whole({1, 2}, {1, 2})},
            {"target", whole({1, 2}, {1, 2})},
            {"labels", whole({2}, {1, 2})}},
-          "inputs: labels: expected Long of 2 dimensions");
+          "inputs: labels: expected Long with 2 dimensions");
 }
 
 TEST_F(ForwardErrors, Permutations) {
@@ -124,13 +124,13 @@ TEST_F(ForwardErrors, WeightsOfAnotherModel) {
   const Authors other("brt_slide", "meliad");
   const Arrays tokens = {{"tokens", whole({1, 2}, {1, 2})}};
   const Result result = forward(lm_, tokens, {"--weights", other.model()});
-  expect_refusal(result, ExitCode::bad_input, "weights do not fit the model");
+  expect_refusal(result, ExitCode::bad_input, "weights do not match the model");
   EXPECT_TRUE(contains(result.err, "missing: stack.mixing.1.initial")) << result.err;
   expect_refusal(forward(lm_, tokens, {"--weights", fixture("t5_buckets.safetensors")}),
-                 ExitCode::bad_input, "weights do not fit the model");
+                 ExitCode::bad_input, "weights do not match the model");
   // Weights without their configuration cannot stand for a model.
   expect_refusal(forward(fixture("t5_buckets.safetensors"), tokens), ExitCode::bad_input,
-                 "holds weights but no configuration");
+                 "contains weights but no configuration");
 }
 
 TEST_F(ForwardErrors, FilesThatCannotBeReadOrWritten) {

@@ -91,7 +91,7 @@ TEST_F(ImportImages, RefusesNetworksThatComputeSomethingElse) {
   scaled["reg_token"] = ramp({1, 4, kWidth});
   const Result both = import(scaled, "x.safetensors");
   expect_refusal(both, ExitCode::bad_input, "2 tensors do not match the model");
-  EXPECT_TRUE(contains(both.err, "blocks.1.ls2.gamma: a scale of a residual branch, which"));
+  EXPECT_TRUE(contains(both.err, "blocks.1.ls2.gamma: a LayerScale of a residual branch, which"));
   EXPECT_TRUE(contains(both.err, "reg_token: part of a network with register tokens, which"));
   EXPECT_FALSE(made("x.safetensors"));
 }
@@ -116,7 +116,7 @@ TEST_F(ImportImages, KeepsTheNamesOfTheClasses) {
 TEST_F(ImportImages, RefusesNamesThatDoNotFit) {
   spill(folder_.file("six"), "a\nb\nc\nd\ne\nf\n");
   expect_refusal(import(timm_state(true), "x.safetensors", {"--classes", folder_.file("six")}),
-                 ExitCode::bad_input, "six: expected 7 classes, as the network has, got 6");
+                 ExitCode::bad_input, "six: expected 7 classes, as in the network, got 6");
   expect_refusal(import(timm_state(true), "x.safetensors", {"--classes", folder_.file("none")}),
                  ExitCode::io, "none");
   EXPECT_FALSE(made("x.safetensors"));

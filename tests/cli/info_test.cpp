@@ -72,7 +72,7 @@ TEST(Info, FiguresAreOfTheUnchangedModelAlone) {
     words.insert(words.end(), change.begin(), change.end());
     const std::string text = rondo_ok(words).out;
     EXPECT_FALSE(contains(text, "paper: ")) << text;
-    EXPECT_TRUE(contains(text, "changed: the paper's figures are of the model as it is named"));
+    EXPECT_TRUE(contains(text, "changed: the paper's figures are for the unmodified model"));
     words.push_back("--json");
     const nlohmann::json paper = rondo_ok(words).json().at("paper");
     EXPECT_EQ(paper.at("changed"), true);

@@ -157,7 +157,8 @@ TEST_F(Table, MistakesAreOneMessage) {
                  "--data multi30k=DIR");
   expect_refusal(rondo({"table", "run", "ringformer/table4", "--rows", "nothing"}), ExitCode::usage,
                  "no row");
-  expect_refusal(rondo({"table", "show", folder_.path()}), ExitCode::bad_input, "holds no table");
+  expect_refusal(rondo({"table", "show", folder_.path()}), ExitCode::bad_input,
+                 "contains no table");
   expect_refusal(rondo({"train", "ringformer/table4:statik", "--mini"}), ExitCode::usage,
                  "did you mean");
   expect_refusal(rondo({"data", "get", "multi30k"}), ExitCode::usage, "no Debian package");

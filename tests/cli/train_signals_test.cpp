@@ -66,7 +66,7 @@ TEST(ASecondTrainer, IsTurnedAway) {
   Child child(t.command("run", kEndless));
   ASSERT_TRUE(wait_for_steps(t, "run", 2)) << child.err();
   expect_refusal(rondo(t.command("run", kEndless)), ExitCode::busy,
-                 t.file("run") + ": another trainer is at work in this folder");
+                 t.file("run") + ": another trainer is using this folder");
   EXPECT_FALSE(child.ended());
   const int64_t before = steps_done(t, "run");
   ASSERT_TRUE(wait_for_steps(t, "run", before + 2)) << "the first goes on";

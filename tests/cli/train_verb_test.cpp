@@ -86,10 +86,10 @@ TEST(TrainVerb, DryRunSaysWhatItWouldTakeAndMakesNoFolder) {
   std::string parameters = lines[0].substr(18);
   parameters.erase(std::remove(parameters.begin(), parameters.end(), ','), parameters.end());
   EXPECT_EQ(std::stoll(parameters), info.json().at("parameters").get<int64_t>());
-  EXPECT_EQ(lines[1], "steps             60 of 32 tokens");
+  EXPECT_EQ(lines[1], "steps             60, 32 tokens each");
   EXPECT_EQ(lines[2].rfind("peak memory       ", 0), 0u) << lines[2];
   EXPECT_EQ(lines[3].rfind("time per step     ", 0), 0u) << lines[3];
-  EXPECT_EQ(lines[4].rfind("time for all      ", 0), 0u) << lines[4];
+  EXPECT_EQ(lines[4].rfind("total time        ", 0), 0u) << lines[4];
   EXPECT_FALSE(std::filesystem::exists(t.file("run")));
 }
 
@@ -97,7 +97,7 @@ TEST(TrainVerb, RefusesAnotherExperimentInTheSameFolder) {
   const Trainee t;
   t.train("run", {"--set", "train.steps=2"});
   expect_refusal(rondo(t.command("run", {"--set", "model.width=24"})), ExitCode::bad_input,
-                 "the folder holds another experiment: expected width = 16, got width = 24");
+                 "the folder contains another experiment: expected width = 16, got width = 24");
   t.train("run", {"--set", "train.steps=3"});
 }
 
@@ -110,7 +110,7 @@ TEST(TrainVerb, WithoutDataLeavesNothingBehind) {
                  ExitCode::io, t.file("nowhere"));
   std::filesystem::create_directories(t.file("empty"));
   expect_refusal_after_log(rondo(t.command("run", {"--set", "data.train=" + t.file("empty")})),
-                           ExitCode::bad_input, t.file("empty") + ": there is no text");
+                           ExitCode::bad_input, t.file("empty") + ": no text");
   EXPECT_FALSE(std::filesystem::exists(t.file("run")));
   t.train("run", {"--set", "train.steps=2"});
 }
@@ -161,7 +161,7 @@ TEST(TrainVerb, KeepsTheLastCheckpointWhenTheDiskIsFull) {
   const Result result = in_shell("trap '' XFSZ; ulimit -f 16; exec " + quoted(t.command("run")) +
                                  " --set train.keep=1");
   expect_refusal_after_log(result, ExitCode::io, t.file("run/checkpoints/00000006.safetensors"));
-  EXPECT_TRUE(contains(result.err, "bytes, those before it are untouched")) << result.err;
+  EXPECT_TRUE(contains(result.err, "bytes; earlier ones are untouched")) << result.err;
   EXPECT_EQ(slurp(last), before);
   ASSERT_EQ(t.checkpoints("run").back(), last);
   t.train("run");

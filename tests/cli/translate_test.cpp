@@ -272,7 +272,7 @@ TEST_F(TranslationVerbs, AnswersBeforeTheInputEndsAndStopsQuietly) {
 TEST_F(TranslationVerbs, Averages) {
   const std::string mean = file("mean.safetensors");
   const std::string said = rondo_ok({"average", file("run"), "-o", mean, "--last", "2"}).out;
-  EXPECT_TRUE(contains(said, "the mean of 2 checkpoints")) << said;
+  EXPECT_TRUE(contains(said, "mean of 2 checkpoints")) << said;
   const Arrays averaged = read_arrays(mean);
   const Arrays a = below(read_arrays(file("run/checkpoints/00000180.safetensors")), "weight.");
   const Arrays b = below(read_arrays(file("run/checkpoints/00000200.safetensors")), "weight.");
@@ -325,7 +325,7 @@ TEST_F(TranslationVerbs, RefusesWhatCannotWork) {
                  "expected a language model, got a model of kind encoder-decoder");
   std::filesystem::copy_file(file("run") + "/best.safetensors", file("alone.safetensors"));
   expect_refusal(rondo({"translate", file("alone.safetensors")}), ExitCode::usage,
-                 "does not know its tokenizer");
+                 "does not name its tokenizer");
   expect_refusal(rondo({"translate", file("run"), "--precision", "int4"}), ExitCode::usage, "int4");
   spill(file("uneven.de"), "a\nb\nc\n");
   spill(file("uneven.en"), "a\nb\n");

@@ -32,7 +32,7 @@ TEST(ClassNamesFile, ReadsBackWhatItWrote) {
 TEST(ClassNamesFile, NoClassesAreRefused) {
   const Error error = error_of([] { parse_class_names("\n\n", "names.txt"); });
   EXPECT_EQ(error.code(), ExitCode::bad_input);
-  EXPECT_EQ(error.message(), "names.txt: expected names of classes, got none");
+  EXPECT_EQ(error.message(), "names.txt: expected class names, got none");
   const TempDir folder;
   EXPECT_EQ(error_of([&] { read_class_names(folder.file("none")); }).code(), ExitCode::io);
   spill(folder.file("two"), "a\nb");

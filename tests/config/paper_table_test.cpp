@@ -106,7 +106,7 @@ TEST_F(PaperTables, MistakesAreSaidWithFileAndLine) {
   expect("paper.text = 1.25", "paper.txt = 1.25", "no such column");
   expect("paper.text = 1.25", "paper.text = \"1.25\"", "expected a number");
   expect("better = \"rec\"", "better = \"reccurent\"", "claim.recurrence.better");
-  expect("label = \"Slide:12L\"", "start = \"rec\"", "must stand before");
+  expect("label = \"Slide:12L\"", "start = \"rec\"", "must come before");
   expect("metric = \"bits_per_token\"", "", "metric is missing");
   expect("title = \"A test\"", "title = \"A test", "table.toml:2");
 }

@@ -169,7 +169,7 @@ TEST_F(ParallelCorpusTest, NothingLeftIsAnError) {
   options_.max_tokens = 3;
   error = error_of([&] { open(); });
   EXPECT_EQ(error.code(), ExitCode::bad_input);
-  EXPECT_NE(error.message().find("no pair remains of 2 lines"), std::string::npos) << error.what();
+  EXPECT_NE(error.message().find("no pair left of 2 lines"), std::string::npos) << error.what();
   put("a\nb\n", "1\n");
   EXPECT_EQ(error_of([&] { open(); }).code(), ExitCode::bad_input);
   fs::remove(options_.files.target);

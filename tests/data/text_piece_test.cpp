@@ -56,7 +56,9 @@ TEST(TextPiece, PartsTileAtLines) {
       } catch (const Error&) {
       }
       EXPECT_EQ(front + back, text) << name << " " << cut;
-      if (!front.empty() && !back.empty()) EXPECT_EQ(front.back(), '\n') << name << " " << cut;
+      if (!front.empty() && !back.empty()) {
+        EXPECT_EQ(front.back(), '\n') << name << " " << cut;
+      }
     }
   }
 }
@@ -126,7 +128,9 @@ TEST(TextPiece, DocumentsOfPartsAndDividedOnes) {
   for (int64_t i = 0; i < parts.count(); ++i) {
     std::vector<int64_t> tokens(static_cast<size_t>(parts.document(i).tokens));
     parts.read(i, 0, parts.document(i).tokens, tokens.data());
-    if (i + 1 < parts.count()) EXPECT_GE(parts.document(i).bytes, 500);
+    if (i + 1 < parts.count()) {
+      EXPECT_GE(parts.document(i).bytes, 500);
+    }
     for (const int64_t token : tokens) joined.push_back(static_cast<char>(token));
   }
   EXPECT_EQ(joined, text);

@@ -205,7 +205,7 @@ TEST_F(TextSource, BombsAreRefused) {
     EXPECT_EQ(error.code(), ExitCode::bad_input);
     EXPECT_NE(error.message().find("expands to more than 200 times its size"), std::string::npos)
         << error.what();
-    EXPECT_NE(error.advice().find("decompress it first"), std::string::npos) << error.what();
+    EXPECT_NE(error.advice().find("decompress it"), std::string::npos) << error.what();
   }
   const std::string short_of_it = spaces.substr(0, 32 * kMiB);
   EXPECT_EQ(read_source(put("c.gz", gzip(short_of_it))), short_of_it);

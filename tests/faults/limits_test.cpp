@@ -74,7 +74,8 @@ TEST(LimitsOfConfiguration, WeightsBeyondMemory) {
   const PreparedTrainee t;
   const Result result =
       rondo(t.command("run", {"--set", "model.width=65536", "--set", "model.hidden=1048576"}));
-  expect_refusal(result, ExitCode::failure, "out of memory: a tensor of 274877906944 bytes");
+  expect_refusal(result, ExitCode::failure,
+                 "out of memory: cannot allocate a tensor of 274877906944 bytes");
 }
 
 TEST(LimitsOfConfiguration, Levels) {
@@ -114,8 +115,8 @@ TEST(LimitsOfConfiguration, CheckpointsOfTooManyTensors) {
   fs::remove_all(folder.file("run"));
   const Result result = rondo(translation(folder, few, {"--set", "model.depth.levels=4000"}));
   expect_refusal(result, ExitCode::bad_input,
-                 "the network has 104,004 weight tensors: expected at most 100,000, so that a "
-                 "checkpoint fits into one file");
+                 "the network has 104,004 weight tensors: expected at most 100,000 for a "
+                 "checkpoint to fit in one file");
   EXPECT_TRUE(contains(result.err, "choose fewer levels (model.depth.levels)")) << result.err;
   EXPECT_FALSE(fs::exists(folder.file("run")));
 }
@@ -174,7 +175,8 @@ TEST(LimitsOfShell, TensorBeyondTheLimit) {
   const Result result =
       under("ulimit -v 1000000",
             t.command("run", {"--set", "model.hidden=1048576", "--set", "model.width=256"}));
-  expect_refusal(result, ExitCode::failure, "out of memory: a tensor of 1073741824 bytes");
+  expect_refusal(result, ExitCode::failure,
+                 "out of memory: cannot allocate a tensor of 1073741824 bytes");
   EXPECT_TRUE(contains(result.err, "ulimit -v: 977 MiB")) << result.err;
 }
 
@@ -212,7 +214,7 @@ TEST_F(LimitsOfFiles, LevelsAndWidths) {
   };
   check("", "levels = 100000", "between 1 and 10000, got 100000");
   check("vocabulary = 1\nwidth = 1\nhidden = 1", "levels = 9999",
-        "claims at least 9999 levels or blocks with tensors of their own, but the file holds 1");
+        "claims at least 9999 levels or blocks with their own tensors, but the file holds 1");
   check("width = 65536\nhidden = 1048576", "levels = 1",
         "claims at least 137455992832 weights, but the file holds 256 bytes of data");
   check("vocabulary = 16777216\nwidth = 16\nhidden = 1", "scheme = \"universal\"", "weights");
@@ -283,7 +285,7 @@ TEST(LimitsOfMappings, CacheCutShortWhileTraining) {
     fs::resize_file(entry.path(), 100);
   }
   EXPECT_EQ(child.wait(), static_cast<int>(ExitCode::io)) << child.err();
-  EXPECT_TRUE(contains(child.err(), "became shorter while it was in use")) << child.err();
+  EXPECT_TRUE(contains(child.err(), "was truncated while in use")) << child.err();
 }
 
 // ---- counting

@@ -58,7 +58,7 @@ TEST(UnusableCheckpoints, AllDamagedEndTheCommandAndNothingIsTouched) {
   spill(files[0], flipped);
   spill(files[1], slurp(files[1]).substr(0, 1000));
   expect_run_untouched(t, ExitCode::bad_input,
-                       {"no checkpoint is whole", files[0] + ": damaged, its checksum",
+                       {"no checkpoint is intact", files[0] + ": damaged, its checksum",
                         files[1] + ": expected", "nothing was changed"});
   // Brought back, the run goes on.
   spill(files[0], whole);
@@ -142,7 +142,7 @@ TEST(UnusableCheckpoints, OneIsPassedOverInOneLine) {
   spill(newest, "nothing of the sort");
   const Result result = t.train("run");
   EXPECT_EQ(lines_with(result.err, newest), 1) << result.err;
-  EXPECT_TRUE(contains(result.err, "passed over for the checkpoint of step 4")) << result.err;
+  EXPECT_TRUE(contains(result.err, "skipped in favor of the checkpoint of step 4")) << result.err;
   EXPECT_TRUE(contains(result.err, "continuing from step 4")) << result.err;
   t.train("whole");
   expect_same_run(t, "run", "whole");
@@ -206,7 +206,7 @@ TEST(ASecondTrainer, IsTurnedAwayThoughTheLockFileIsDeleted) {
   ASSERT_TRUE(wait_for_steps(t, "run", 2)) << child.err();
   ASSERT_TRUE(std::filesystem::remove(t.file("run/lock")));
   expect_refusal(rondo(t.command("run", {"--set", "train.steps=2"})), ExitCode::busy,
-                 t.file("run") + ": another trainer is at work in this folder");
+                 t.file("run") + ": another trainer is using this folder");
   child.send(SIGTERM);
   EXPECT_EQ(child.wait(), 143);
 }
@@ -220,7 +220,7 @@ TEST(ChangedThreads, AreSaid) {
   EXPECT_FALSE(contains(same.err, "threads")) << same.err;
   const Result other = t.train("run", {"--set", "train.threads=2"});
   EXPECT_TRUE(contains(other.err, "continuing with 2 threads where the run had 1")) << other.err;
-  EXPECT_TRUE(contains(other.err, "bits may differ")) << other.err;
+  EXPECT_TRUE(contains(other.err, "may not be bitwise equal")) << other.err;
   EXPECT_TRUE(contains(slurp(t.file("run/changes.jsonl")), R"("key":"threads","now":"2")"));
 }
 

@@ -157,7 +157,7 @@ TEST(Decode, DamageIsAnErrorAtWorst) {
 
 TEST(Decode, BombsAreRefusedBeforeTheyAreUnpacked) {
   const std::string row(1 + 3, '\0');
-  expect_refused(png_of(16385, 1, 8, 2, row), "wide", "16,384 a side");
+  expect_refused(png_of(16385, 1, 8, 2, row), "wide", "16,384 per side");
   expect_refused(png_of(16000, 16000, 8, 2, row), "large", "16,000 x 16,000");
   expect_refused(png_of(0xFFFFFFFF, 0x7FFFFFFF, 8, 2, row), "largest");
   expect_refused(png_of(0, 5, 8, 2, row), "empty", "no pixels");
@@ -198,7 +198,7 @@ TEST(Decode, OtherFilesAreNoImages) {
   expect_refused("", "empty", "empty file");
   expect_refused("GIF89a and so on", "gif", "expected a JPEG or PNG");
   expect_refused("\xFF\xD8\xFF", "three bytes");
-  expect_refused("\xFF\xD8\xFF\xD9", "start and end", "no image in it");
+  expect_refused("\xFF\xD8\xFF\xD9", "start and end", "contains no image");
   expect_refused("\x89PNG\r\n\x1A\n", "signature only");
   expect_refused(std::string("\xFF\xD8\xFF\xE1\x00\x01", 6), "short segment", "shorter");
 }

@@ -48,7 +48,7 @@ TEST_F(ImageList, FilesStandForThemselvesInTheOrderGiven) {
 TEST_F(ImageList, AFolderWithoutImagesIsSaid) {
   const Error error = error_of([&] { list_images({path("f"), path("empty")}); });
   EXPECT_EQ(error.code(), ExitCode::bad_input);
-  EXPECT_EQ(error.message(), path("empty") + ": there are no images in it");
+  EXPECT_EQ(error.message(), path("empty") + ": contains no images");
 }
 
 TEST_F(ImageList, AFolderWithinItselfEnds) {

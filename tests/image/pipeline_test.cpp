@@ -252,7 +252,7 @@ TEST_F(Loader, WarnsOnceForEachBadImage) {
   ::testing::internal::CaptureStderr();
   (void)read_batches(loader, 10);
   const std::string text = ::testing::internal::GetCapturedStderr();
-  EXPECT_EQ(text, "warning: image 2: damaged (image passed over)\n");
+  EXPECT_EQ(text, "warning: image 2: damaged (image skipped)\n");
 }
 
 TEST_F(Loader, StrictStopsAtABadImage) {
@@ -276,7 +276,7 @@ TEST_F(Loader, NothingReadableAtAll) {
   ImageLoader loader(images, {}, small_options(true));
   ImageBatch batch;
   const Error error = error_of([&] { loader.next(batch); });
-  EXPECT_NE(error.message().find("3 images in a row cannot be read; the first: image"),
+  EXPECT_NE(error.message().find("3 consecutive images cannot be read; the first: image"),
             std::string::npos);
   const MadeUpSet none(0);
   EXPECT_EQ(error_of([&] { ImageLoader(none, {}, small_options(true)); }).code(),

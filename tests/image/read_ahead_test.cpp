@@ -82,7 +82,7 @@ TEST_F(ReadAhead, PathsThatAreNoneAreErrors) {
   EXPECT_EQ(image.error,
             folder_.file("nowhere.png") + ": cannot open for reading: No such file or directory");
   ahead.take(image);
-  EXPECT_NE(image.error.find("it holds a zero byte"), std::string::npos) << image.error;
+  EXPECT_NE(image.error.find("it contains a zero byte"), std::string::npos) << image.error;
   ahead.take(image);
   EXPECT_NE(image.error, "") << "a folder is no image";
 }

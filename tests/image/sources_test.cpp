@@ -86,15 +86,15 @@ TEST_F(Sources, ClassFolders) {
   EXPECT_EQ(images->load(2).width, 9);
   EXPECT_EQ(images->checksum().size(), 16U);
   expect_no_set("set", "name one of them at the end of the path");
-  expect_no_set("set/nothing", "there is no 'nothing'", ExitCode::io);
+  expect_no_set("set/nothing", "does not contain 'nothing'", ExitCode::io);
   expect_no_set("nothing/at/all", "no such file", ExitCode::io);
   fs::create_directory(folder_.file("empty"));
   expect_no_set("empty", "no images in class folders");
   put("flat/1.png", "x");
   expect_no_set("flat", "no images in class folders");
   put("text.txt", "x");
-  expect_no_set("text.txt", "no set of images");
-  expect_no_set("text.txt/train", "no folder or tar");
+  expect_no_set("text.txt", "not a set of images");
+  expect_no_set("text.txt/train", "not a folder or tar");
 }
 
 TEST_F(Sources, ChecksumsKnowWhatIsInASet) {
@@ -146,11 +146,11 @@ TEST_F(Sources, Archives) {
   EXPECT_EQ(open("box/val")->titles(), Names{"an a"});
   expect_no_set("box", "several splits: train, val");
   put("box/two.tar", archive);
-  expect_no_set("box/val", "there is no 'val' in it", ExitCode::io);
+  expect_no_set("box/val", "does not contain 'val'", ExitCode::io);
   put("none.tar", tar_end());
   expect_no_set("none.tar", "no images");
   put("text.tar", "this is no archive");
-  expect_no_set("text.tar", "ends too soon");
+  expect_no_set("text.tar", "is truncated");
   put("cut.tar.gz", gzip(archive).substr(0, 300));
   expect_no_set("cut.tar.gz", "cut.tar.gz");
 }
@@ -181,7 +181,7 @@ TEST_F(Sources, Cifar) {
   EXPECT_EQ(open("c/test")->count(), 1);
   EXPECT_EQ(open("c/data_batch_1.bin.gz")->count(), 2);
   expect_no_set("c", "several splits: train, test");
-  expect_no_set("c/valid", "no split 'valid'");
+  expect_no_set("c/valid", "split 'valid' does not exist");
   put("cifar.tar.gz",
       gzip(tar_member("cifar/data_batch_2.bin", two) + tar_member("cifar/data_batch_1.bin", one) +
            tar_member("cifar/batches.meta.txt", "a\nb\nc\nd\ne\nf\ng\nh\ni\nj") +
@@ -222,9 +222,9 @@ TEST_F(Sources, Idx) {
   EXPECT_EQ(open("f/test")->count(), 1);
   EXPECT_EQ(open("f/t10k")->name(0), folder_.file("f/t10k-images-idx3-ubyte#0"));
   expect_no_set("f", "several splits: t10k, train");
-  expect_no_set("f/val", "no split 'val'");
+  expect_no_set("f/val", "split 'val' does not exist");
   put("g/train-images-idx3-ubyte", idx_of({3, 4, 5}, pixels));
-  expect_no_set("g", "partner is not there", ExitCode::io);
+  expect_no_set("g", "partner file does not exist", ExitCode::io);
   put("g/train-labels-idx1-ubyte", idx_of({2}, "ab"));
   expect_no_set("g", "expected images [n, height, width]");
   put("g/train-labels-idx1-ubyte", idx_of({4}, "ab"));
@@ -277,7 +277,7 @@ TEST_F(Sources, CheckListsWhatIsBroken) {
     ASSERT_EQ(bad.size(), 7U);
     EXPECT_EQ(bad[0].name, folder_.file("set/k/103.jpg"));
     EXPECT_EQ(bad[0].index, 3);
-    EXPECT_NE(bad[0].reason.find("ends too soon"), std::string::npos);
+    EXPECT_NE(bad[0].reason.find("is truncated"), std::string::npos);
     EXPECT_EQ(bad[2].index, 20);
     EXPECT_NE(bad[2].reason.find("No such file"), std::string::npos);
     EXPECT_EQ(bad[6].index, 50);

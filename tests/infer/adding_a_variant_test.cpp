@@ -154,7 +154,7 @@ TEST(AddedScheme, RefusesWhatHasNoMeaning) {
   expect_error(ExitCode::bad_input,
                "mine.toml: model.depth.levels: a sandwich has at least 3 levels, got 2",
                [] { read_language_model("scheme = 'sandwich'\nlevels = 2\n", ""); });
-  expect_error(ExitCode::bad_input, "'sandwich' has no meaning in a pyramid", [] {
+  expect_error(ExitCode::bad_input, "'sandwich' is not supported in a pyramid", [] {
     read_model_config(ConfigTable::from_string(
         "[model]\nkind = 'pyramid'\n[model.depth]\nscheme = 'sandwich'\n", "mine.toml"));
   });

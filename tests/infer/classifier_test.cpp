@@ -88,7 +88,7 @@ TEST(Classify, RefusesAnAnswerThatIsNoNumber) {
     if (item.key() == "head.bias") item.value()[3] = NAN;
   }
   const Tensor images = noise({1, 3, 16, 16}, 3, at::kFloat);
-  expect_error(ExitCode::bad_input, "no finite number",
+  expect_error(ExitCode::bad_input, "output is not finite",
                [&] { Classifier(model).classify(images.data_ptr<float>(), 1, 5); });
 }
 
@@ -97,7 +97,7 @@ TEST(Classify, NamesMustBeAsManyAsClasses) {
   const std::string path = folder.file("names");
   testing::spill(path, "a\nb\nc\n");
   const ModelConfig seven = shrink(find_model("sret/deit-t").config());
-  expect_error(ExitCode::bad_input, "expected 7 classes, as the network has, got 3",
+  expect_error(ExitCode::bad_input, "expected 7 classes, as in the network, got 3",
                [&] { read_names_for(seven, path); });
   expect_error(ExitCode::usage, "--classes does not apply",
                [&] { read_names_for(find_model("brt/xl-512").config(), path); });

@@ -82,11 +82,11 @@ TEST_P(Mistakes, AreErrors) {
 }
 
 const std::vector<Mistake> kSessions = {
-    {"NoCompiledModel", "session: no model is given", [] { Session(nullptr); }},
-    {"NoModelToCompile", "language model: no model is given",
+    {"NoCompiledModel", "session: no model given", [] { Session(nullptr); }},
+    {"NoModelToCompile", "language model: no model given",
      [] { CompiledLanguageModel(nullptr, kernels::PackedFormat::fp32); }},
-    {"NoGeneratorModel", "no model is given", [] { Generator(nullptr); }},
-    {"ClosedRow", "there is no row 0",
+    {"NoGeneratorModel", "no model given", [] { Generator(nullptr); }},
+    {"ClosedRow", "row 0 does not exist",
      [] {
        Session session(compiled_language());
        session.remove(session.add());
@@ -111,7 +111,7 @@ const std::vector<Mistake> kSessions = {
        Session session(compiled_language());
        session.read(session.add(), {1, 1 << 20});
      }},
-    {"RowNamedTwice", "named twice",
+    {"RowNamedTwice", "occurs twice",
      [] {
        Session session(compiled_language());
        const Session::RowId row = session.add();
@@ -127,8 +127,8 @@ const std::vector<Mistake> kSessions = {
      [] {
        step_with({nullptr, nullptr}, {1});
      }},
-    {"StepOfNoRow", "expected a row that this model has opened", [] { step_with({nullptr}, {1}); }},
-    {"StepOfAForeignRow", "expected a row that this model has opened",
+    {"StepOfNoRow", "expected a row opened by this model", [] { step_with({nullptr}, {1}); }},
+    {"StepOfAForeignRow", "expected a row opened by this model",
      [] {
        RowPast past;
        step_with({&past}, {1});
@@ -142,7 +142,7 @@ const std::vector<Mistake> kSessions = {
 };
 
 const std::vector<Mistake> kSamplers = {
-    {"NoLogits", "no logits are given", [] { Sampler({}).sample({}, 0); }},
+    {"NoLogits", "no logits given", [] { Sampler({}).sample({}, 0); }},
     {"NegativeTemperature", "expected a temperature of 0 or more, got -1",
      [] { Sampler(sampler_of([](auto& o) { o.temperature = -1; })); }},
     {"TemperatureOfNaN", "expected a temperature",
@@ -154,7 +154,7 @@ const std::vector<Mistake> kSamplers = {
      [] { Sampler(sampler_of([](auto& o) { o.repetition_penalty = 0; })); }},
     {"NegativeWindow", "window of 0 or more, got -1",
      [] { Sampler(sampler_of([](auto& o) { o.repetition_window = -1; })); }},
-    {"RememberedTokenBeyondLogits", "expected remembered tokens from 0 to 2, got 3",
+    {"RememberedTokenBeyondLogits", "expected tokens from 0 to 2, got 3",
      [] {
        Sampler sampler(sampler_of([](auto& o) { o.repetition_penalty = 2; }));
        sampler.remember(3);
@@ -163,11 +163,11 @@ const std::vector<Mistake> kSamplers = {
 };
 
 const std::vector<Mistake> kTranslators = {
-    {"NoModel", "translator: no model is given",
+    {"NoModel", "translator: no model given",
      [] {
        Translator(nullptr, {make_tokenizer("bytes"), make_tokenizer("bytes")}, {});
      }},
-    {"NoTokenizer", "no source tokenizer is given",
+    {"NoTokenizer", "no source tokenizer given",
      [] { Translator(compiled_translation(), {}, {}); }},
     {"TokenizerLargerThanTheModel", "source tokenizer: expected at most",
      [] {
@@ -176,34 +176,34 @@ const std::vector<Mistake> kTranslators = {
     {"SourceBeyondVocabulary", "source: expected tokens from 0 to",
      [] { search(tokens_of(1 << 20)); }},
     {"NegativeSource", "got -1", [] { search(tokens_of(-1)); }},
-    {"SourceOfOneDimension", "source: expected Long of 2 dimensions",
+    {"SourceOfOneDimension", "source: expected Long with 2 dimensions",
      [] { search(at::ones({3}, at::kLong)); }},
     {"SourceOfFloats", "source: expected Long",
      [] {
        search(at::ones({1, 3}));
      }},
     {"NoSource", "source: expected Long", [] { search(Tensor()); }},
-    {"EmptySource", "source: is empty",
+    {"EmptySource", "source: expected 1 or more tokens",
      [] {
        search(at::ones({0, 3}, at::kLong));
      }},
     {"NoBeam", "got a beam of 0",
      [] { search(tokens_of(3), beam_of([](auto& o) { o.beam = 0; })); }},
-    {"NoLength", "1 or more tokens, got 0",
+    {"NoLength", "maximum length of 1 or more, got 0",
      [] { search(tokens_of(3), beam_of([](auto& o) { o.max_length = 0; })); }},
     {"NoRatio", "ratio", [] { search(tokens_of(3), beam_of([](auto& o) { o.max_ratio = NAN; })); }},
-    {"MarkBeyondVocabulary", "expected marks from 0 to",
+    {"MarkBeyondVocabulary", "expected special tokens from 0 to",
      [] {
        SearchTokens special_tokens;
        special_tokens.banned = {1 << 20};
        search(tokens_of(3), {}, special_tokens);
      }},
-    {"DecodingWithoutEncoding", "expected a state that encode() made",
+    {"DecodingWithoutEncoding", "expected a state created by encode()",
      [] {
        State state;
        translation_model()->decode(tokens_of(3), state, Scope());
      }},
-    {"DecodingOtherRows", "target: expected 1 rows as in source, got 2",
+    {"DecodingOtherRows", "target: expected 1 rows, as in source, got 2",
      [] {
        const auto model = translation_model();
        State state = model->encode(tokens_of(3), Scope());
@@ -212,7 +212,7 @@ const std::vector<Mistake> kTranslators = {
 };
 
 const std::vector<Mistake> kNetworks = {
-    {"NoNetwork", "images: no network is given",
+    {"NoNetwork", "images: no network given",
      [] {
        ImageModel model = image_model();
        model.network = nullptr;
@@ -239,7 +239,7 @@ const std::vector<Mistake> kNetworks = {
        State state;
        language_model()->loss_of_tokens(tokens_of(1), at::ones({1, 2}, at::kLong), state, 0);
      }},
-    {"RuleForCounting", "macs, norms, authors, got 'flops'", [] { count_rule("flops"); }},
+    {"RuleForCounting", "macs, norms or authors, got 'flops'", [] { count_rule("flops"); }},
     {"LinearOfAnotherWidth", "linear map: expected rows of 8 numbers, got 7",
      [] {
        nn::linear(at::ones({2, 7}), at::ones({3, 8}), Tensor(), Scope());

@@ -1,6 +1,7 @@
 // From logits to tokens: each option against a direct computation of the probabilities, the draw a
 // function of seed and number alone.
 #include "rondo/infer/sampler.h"
+#include "rondo/base/error.h"
 
 #include <gtest/gtest.h>
 
@@ -124,6 +125,25 @@ TEST(Sampling, PenalisesWhatWasRecent) {
   EXPECT_EQ(draw(greedy, 1), 4);  // 2.0, for 2 counts 1.25 now
   EXPECT_EQ(draw(greedy, 2), 6);  // 1.5
   EXPECT_EQ(draw(greedy, 3), 2);  // 1.25 again
+}
+
+TEST(Sampling, NeverSamplesWhatIsExcluded) {
+  SamplerOptions o = options_with(0.0);
+  o.excluded = {2};
+  Sampler greedy(o);
+  EXPECT_EQ(draw(greedy, 0), 4);
+  o.temperature = 5.0;
+  Sampler hot(o);
+  for (uint64_t i = 0; i < 500; ++i) EXPECT_NE(draw(hot, i), 2);
+  o.excluded = {static_cast<int64_t>(kSomeLogits.size())};
+  EXPECT_THROW(Sampler(o).sample(kSomeLogits, 0), Error);
+}
+
+TEST(Sampling, TokensWithoutTextAreSpecialOrBeyondTheTokenizer) {
+  const auto bytes = make_tokenizer("bytes");
+  EXPECT_EQ(tokens_without_text(*bytes, 260), (std::vector<int64_t>{256, 257, 258, 259}));
+  EXPECT_EQ(tokens_without_text(*bytes, 262), (std::vector<int64_t>{256, 257, 258, 259, 260, 261}));
+  EXPECT_TRUE(tokens_without_text(*bytes, 256).empty());
 }
 
 TEST(Sampling, ForgetsWhatIsLongAgo) {

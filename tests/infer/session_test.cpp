@@ -266,9 +266,9 @@ TEST(Sessions, RefuseWhatTheyDoNotKnow) {
   const Compiled m = recurrent_model();
   Session session(m.compiled);
   const Session::RowId row = session.add();
-  expect_error(ExitCode::failure, "there is no row 7", [&] { session.step({{7, 1}}); });
-  expect_error(ExitCode::failure, "there is no row 7", [&] { session.remove(7); });
-  expect_error(ExitCode::failure, "named twice", [&] { session.step({{row, 1}, {row, 2}}); });
+  expect_error(ExitCode::failure, "row 7 does not exist", [&] { session.step({{7, 1}}); });
+  expect_error(ExitCode::failure, "row 7 does not exist", [&] { session.remove(7); });
+  expect_error(ExitCode::failure, "occurs twice", [&] { session.step({{row, 1}, {row, 2}}); });
   const int64_t size = m.model->config().vocabulary;
   for (const int64_t token : {int64_t{-1}, size}) {
     expect_error(ExitCode::bad_input, "is not in a vocabulary of", [&] {

@@ -66,7 +66,8 @@ TEST(NormsOfSums, EqualTheDoubleReference) {
       const PlainKernels plain;
       const std::string what =
           std::to_string(c.shape.back()) + " used " + std::to_string(static_cast<int>(used));
-      expect_agreement(got, run_normed(c, at::kDouble, seed, used), 1e-5, what);
+      // Gradients of a and b are single sums over all numbers, in an order that compilers choose.
+      expect_agreement(got, run_normed(c, at::kDouble, seed, used), 3e-5, what);
     }
   }
 }

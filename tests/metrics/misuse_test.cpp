@@ -45,20 +45,20 @@ const std::vector<Misuse> kMisuses = {
     {"BleuOfALongLine", "BLEU: expected lines of at most",
      [] { bleu_statistics(std::string((size_t{16} << 20) + 1, 'a'), {"a"}, {}); }},
     {"ChrfWithoutReferences", "chrF: no references", [] { chrf_statistics("a", {}, {}); }},
-    {"ChrfOfManyWords", "order of words from 0 to 2, got 3",
+    {"ChrfOfManyWords", "word order from 0 to 2, got 3",
      [] {
        ChrfOptions options;
        options.word_order = 3;
        chrf_statistics("a", {"a"}, options);
      }},
-    {"ChrfOfNoCharacters", "order of characters from 1 to 6, got 0",
+    {"ChrfOfNoCharacters", "character order from 1 to 6, got 0",
      [] {
        ChrfOptions options;
        options.character_order = 0;
        chrf_statistics("a", {"a"}, options);
      }},
     {"BootstrapOfNothing", "got 0", [] { BootstrapDraws(0, 1); }},
-    {"IntervalOfNothing", "no scores are given", [] { interval_of({}); }},
+    {"IntervalOfNothing", "no scores given", [] { interval_of({}); }},
     {"PairsOfOtherSizes", "got 2 and 1",
      [] {
        paired_p_value({1, 2}, {1}, 0);
@@ -74,18 +74,18 @@ const std::vector<Misuse> kMisuses = {
      [] { score_interval("bits_per_token", image_items()); }},
     {"SideOfImages", "expected a side of at least 1 pixel, got 0",
      [] { Augmenter(AugmentConfig(), 0); }},
-    {"MeansOfImages", "expected 3 means and 3 deviations, got 1 and 3",
+    {"MeansOfImages", "expected 3 means and 3 standard deviations, got 1 and 3",
      [] {
        AugmentConfig config;
        config.mean = {0.5};
        Augmenter(config, 8);
      }},
-    {"EmptyPng", "PNG: expected pixels, got 0 x 0", [] { encode_png(Image()); }},
+    {"EmptyPng", "PNG: expected at least 1 x 1 pixels, got 0 x 0", [] { encode_png(Image()); }},
     {"EmptySheet", "contact sheet", [] { contact_sheet({}, 2); }},
     {"SheetWithoutColumns", "contact sheet", [] { contact_sheet({Image(2, 2)}, 0); }},
-    {"CropBeyondTheImage", "expected a part of 4 x 4 pixels, got 3 x 3 at 2, 2",
+    {"CropBeyondTheImage", "expected a region within 4 x 4 pixels, got 3 x 3 at 2, 2",
      [] { crop(Image(4, 4), 2, 2, 3, 3); }},
-    {"CropOfEverything", "expected a part of 4 x 4 pixels",
+    {"CropOfEverything", "expected a region within 4 x 4 pixels",
      [] { crop(Image(4, 4), INT64_MAX, 0, 2, 2); }},
     {"ResizeToNothing", "at least 1 x 1 pixels, got 0 x 4",
      [] { resize(Image(4, 4), 0, 4, Filter::bilinear); }},
@@ -93,20 +93,20 @@ const std::vector<Misuse> kMisuses = {
      [] {
        resize(Image(4, 4), 2, 2, Filter::bilinear, {0, 0, 5, 4});
      }},
-    {"TakingWhatWasNotAsked", "no image was asked for",
+    {"TakingWhatWasNotAsked", "no image was requested",
      [] {
        const Augmenter augmenter(AugmentConfig(), 8);
        ImageReadAhead images(augmenter, 1, 1);
        PreparedImage image;
        images.take(image);
      }},
-    {"ReadingNothingAhead", "got 0 by 1",
+    {"ReadingNothingAhead", "got 0 and 1",
      [] { ImageReadAhead(Augmenter(AugmentConfig(), 8), 1, 0); }},
-    {"NoTokenizer", "no tokenizer is given", [] { StreamDecoder(nullptr); }},
+    {"NoTokenizer", "expected a tokenizer, got none", [] { StreamDecoder(nullptr); }},
     {"NegativeLimit", "0 or more bytes, got -1", [] { read_source("/dev/null", -1); }},
 };
 INSTANTIATE_TEST_SUITE_P(Library, Misuses, ::testing::ValuesIn(kMisuses),
-                         [](const auto& info) { return std::string(info.param.name); });
+                         [](const auto& given) { return std::string(given.param.name); });
 
 }  // namespace
 }  // namespace rondo

@@ -35,7 +35,7 @@ const BadModel kBadModels[] = {
     {"TooManyBlocksAndLoops",
      "[model]\nkind = 'pyramid'\n[model.depth]\nscheme = 'recursive'\n[model.depth.recursive]\n"
      "blocks = [100, 100]\nloops = [50, 50, 51]\n",
-     "blocks times loops of all stages: expected at most 10000 levels, got 15100"},
+     "blocks times loops over all stages: expected at most 10000 levels, got 15100"},
     {"GroupsDoNotDivideTokens",
      "[model]\nkind = 'vision'\n[model.depth]\nscheme = 'recursive'\n[model.depth.recursive]\n"
      "groups = [[4]]\n",
@@ -47,7 +47,7 @@ const BadModel kBadModels[] = {
     {"GroupsOfSentences",
      "[model]\nkind = 'encoder-decoder'\n[model.depth]\nscheme = 'recursive'\n"
      "[model.depth.recursive]\ngroups = [[2]]\n",
-     "sliced attention has no meaning for sentences"},
+     "sliced attention is not supported for sentences"},
     {"GroupsOfALanguageModel",
      "[model]\nkind = 'language-model'\n[model.depth]\nscheme = 'recursive'\n"
      "[model.depth.recursive]\ngroups = [[2]]\n",
@@ -61,7 +61,7 @@ const BadModel kBadModels[] = {
      "model.time.recurrent_layers"},
     {"RecurrenceOnNoLayer",
      "[model]\nkind = 'language-model'\n[model.time]\nkind = 'feedback'\nrecurrent_layers = []\n",
-     "model.time.recurrent_layers: expected a layer"},
+     "model.time.recurrent_layers: expected at least one layer"},
     {"RecurrenceBeyondTheLoops",
      "[model]\nkind = 'language-model'\n[model.depth]\nscheme = 'recursive'\n"
      "[model.depth.recursive]\nblocks = [3]\nloops = [2]\n[model.time]\nkind = 'feedback'\n"
@@ -85,17 +85,17 @@ const BadModel kBadModels[] = {
     {"WidthsThatDoNotDivide", "[model]\nkind = 'pyramid'\nwidths = [64, 96, 192]\n",
      "model.widths: expected a multiple of 64 in stage 1, got 96"},
     {"UniversalWithPositions", "[model]\nkind = 'vision'\n[model.depth]\nscheme = 'universal'\n",
-     "model.positions: universal levels add their own position code"},
+     "model.positions: universal levels add their own position encoding"},
     {"RingInAPyramid", "[model]\nkind = 'pyramid'\n[model.depth]\nscheme = 'ring'\n",
-     "'ring' has no meaning in a pyramid"},
+     "'ring' is not supported in a pyramid"},
     {"RingInAMixer",
      "[model]\nkind = 'vision'\nmixing = 'feed-forward'\npool = 'mean'\n[model.depth]\n"
      "scheme = 'ring'\n",
-     "'ring' has no meaning with model.mixing = feed-forward"},
+     "'ring' is not supported with model.mixing = feed-forward"},
     {"MixerWithAClassToken", "[model]\nkind = 'vision'\nmixing = 'feed-forward'\n",
      "model.pool: a token feed-forward mixes patches only"},
     {"MixedDepthWithoutLoops", "[model]\nkind = 'vision'\nmixed_depth = true\n",
-     "model.mixed_depth: has no meaning with scheme 'vanilla'"},
+     "model.mixed_depth: is not supported with scheme 'vanilla'"},
     {"OddFairseqWidth",
      "[model]\nkind = 'encoder-decoder'\nstyle = 'fairseq'\nwidth = 9\nheads = 3\n",
      "fairseq positions need an even width"},
@@ -180,7 +180,7 @@ TEST(ResolveModel, TakesNamesFilesAndAssignments) {
   EXPECT_EQ(std::get<LanguageModelConfig>(file.config.network).width, 32);
   expect_error(ExitCode::bad_input, "model.image: expected a multiple of the patch",
                [] { resolve_model("ringformer/image-small", {"model.image=230"}); });
-  expect_error(ExitCode::bad_input, "holds weights but no configuration",
+  expect_error(ExitCode::bad_input, "contains weights but no configuration",
                [] { resolve_model(fixture("brt_slide.safetensors"), {}); });
   expect_error(ExitCode::io, "nowhere.toml", [] { resolve_model("nowhere.toml", {}); });
 }

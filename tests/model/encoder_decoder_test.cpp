@@ -129,14 +129,14 @@ TEST(Translation, LossIgnoresPaddingAndNegativeLabels) {
   in["labels"] = at::zeros({2, 5}, at::kLong);
   EXPECT_EQ(m.network->loss(in, out).item<double>(), 0.0) << "nothing is scored";
   in["labels"] = at::full({2, 5}, 41, at::kLong);
-  expect_error(ExitCode::bad_input, "expected numbers below 41, got 41",
+  expect_error(ExitCode::bad_input, "expected values below 41, got 41",
                [&] { m.network->loss(in, out); });
 }
 
 TEST(Translation, InputsThatDoNotFitAreNamed) {
   const TinyModel m(shrink(find_model("ringformer/mt-base").config()));
   const NamedTensors in = tiny_inputs(m.config, 2, 1, 5);
-  expect_error(ExitCode::bad_input, "expected 2 rows as in source, got 1", [&] {
+  expect_error(ExitCode::bad_input, "expected 2 rows, as in source, got 1", [&] {
     m.logits({{"source", in.at("source")}, {"target", in.at("target").narrow(0, 0, 1)}});
   });
   expect_error(ExitCode::bad_input, "'target' is missing", [&] {

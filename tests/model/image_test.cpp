@@ -184,7 +184,7 @@ TEST(ImageInputs, OfAnotherSizeOrTypeAreRefused) {
   expect_error(ExitCode::bad_input, "expected [B, 3, 16, 16], got [2, 3, 16, 20]", [&] {
     m.logits({{"images", at::zeros({2, 3, 16, 20})}});
   });
-  expect_error(ExitCode::bad_input, "expected Float of 4 dimensions", [&] {
+  expect_error(ExitCode::bad_input, "expected Float with 4 dimensions", [&] {
     m.logits({{"images", at::zeros({2, 3, 16, 16}, at::kByte)}});
   });
   expect_error(ExitCode::bad_input, "'images' is missing", [&] { m.logits({}); });

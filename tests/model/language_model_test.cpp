@@ -262,7 +262,7 @@ TEST(LanguageModelInputs, WrongTensorsAreNamed) {
     m.model.network->forward(in, state, Scope());
   };
   expect_error(ExitCode::bad_input, "'tokens' is missing", [&] { run({}); });
-  expect_error(ExitCode::bad_input, "expected Long of 2 dimensions", [&] {
+  expect_error(ExitCode::bad_input, "expected Long with 2 dimensions", [&] {
     run({{"tokens", at::zeros({2, 3})}});
   });
   expect_error(ExitCode::bad_input, "expected tokens from 0 to 39, got 40", [&] {
@@ -271,7 +271,7 @@ TEST(LanguageModelInputs, WrongTensorsAreNamed) {
   expect_error(ExitCode::bad_input, "expected tokens from 0 to 39, got -1", [&] {
     run({{"tokens", at::full({1, 2}, -1, at::kLong)}});
   });
-  expect_error(ExitCode::bad_input, "tokens: is empty", [&] {
+  expect_error(ExitCode::bad_input, "tokens: expected 1 or more tokens", [&] {
     run({{"tokens", at::zeros({1, 0}, at::kLong)}});
   });
   expect_error(ExitCode::bad_input, "reset: expected 2 rows, got 3", [&] {

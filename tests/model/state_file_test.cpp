@@ -147,10 +147,10 @@ TEST_P(StateFiles, PositionsAndTokensLieInTheirRange) {
     changed.set(name, at::full_like(state.get(name), value));
     return changed;
   };
-  expect_refused(with("position", -1), "tensor 'position': expected numbers from 0 to");
-  expect_refused(with("position", int64_t{1} << 62), "tensor 'position': expected numbers from 0");
+  expect_refused(with("position", -1), "tensor 'position': expected values from 0 to");
+  expect_refused(with("position", int64_t{1} << 62), "tensor 'position': expected values from 0");
   const int64_t vocabulary = model_->config().vocabulary;
-  const std::string range = "expected numbers from 0 to " + std::to_string(vocabulary - 1);
+  const std::string range = "expected values from 0 to " + std::to_string(vocabulary - 1);
   expect_refused(with("recent", vocabulary), "tensor 'recent': " + range);
   expect_refused(with("recent", -1), "tensor 'recent': " + range);
   const std::string kind = model_->config().time.kind;
@@ -170,7 +170,7 @@ TEST_P(StateFiles, PositionsAndTokensLieInTheirRange) {
 TEST_P(StateFiles, RowsAreAsManyAsAskedFor) {
   State state;
   read(tokens(2, 3), state);
-  expect_refused(state, "expected 1 rows as in the tokens, got 2");
+  expect_refused(state, "expected 1 rows, as in the tokens, got 2");
   EXPECT_EQ(load(state, 2).rows(), 2);
 }
 

@@ -1,7 +1,9 @@
 """Clients: rondo_client, curl, and the real openai client where it is installed."""
 
 import json
+import os
 import pathlib
+import shutil
 import subprocess
 import sys
 
@@ -53,8 +55,27 @@ def python_client(t):
         assert by_path == by_bytes and len(by_path) == 2
 
 
+def installed_client(t):
+    """pip install ./python (a copy), then the client in a Python that knows nothing else of it"""
+    copy, target = t.folder / "python", t.folder / "site"
+    shutil.copytree(ROOT / "python", copy)
+    pip = subprocess.run([sys.executable, "-m", "pip", "install", "--quiet", "--target", target, copy], capture_output=True, text=True)
+    if pip.returncode != 0:
+        t.say("skipped: pip cannot install it here: " + (pip.stderr.strip().splitlines() or ["?"])[-1])
+        return
+    program = ("import rondo_client, sys\n"
+               "with rondo_client.load(sys.argv[1], rondo=sys.argv[2]) as model:\n"
+               "    print(rondo_client.__file__, len(str(model.generate('the old', max_tokens=8, seed=1))))\n")
+    found = subprocess.run([sys.executable, "-c", program, t.run("language"), os.path.abspath(t.binary)], capture_output=True, text=True, cwd=t.folder,
+                           env={"PATH": "/usr/bin:/bin", "PYTHONPATH": str(target)})
+    assert found.returncode == 0 and str(target) in found.stdout, (found.stdout, found.stderr)
+
+
 def other_clients(t):
     """curl, and the openai client from PyPI if this Python has it"""
+    if not shutil.which("curl"):
+        t.say("skipped: no curl (apt-get install curl)")
+        return
     with Server(t.binary, [t.run("language")]) as server:
         body = json.dumps({"prompt": "x" * 2000000, "max_tokens": 3})  # long enough for Expect: 100-continue
         reply = subprocess.run(["curl", "-sS", "--fail", server.address + "/tokenize", "-d", "@-"], input=json.dumps({"content": "abc"}),
@@ -80,4 +101,4 @@ def other_clients(t):
         t.say(done.stdout.strip())
 
 
-TRIALS = {"python_client": python_client, "other_clients": other_clients}
+TRIALS = {"python_client": python_client, "installed_client": installed_client, "other_clients": other_clients}

@@ -144,4 +144,35 @@ def queue_full(t):
         assert set(statuses) <= {200, 429}, statuses
 
 
-TRIALS = {"disconnects": disconnects, "terminate": terminate, "second_signal": second_signal, "queue_full": queue_full}
+def queue_really_full(t):
+    """one running, four waiting: every further request is refused with 429 in less than 100 ms, and the waiting ones complete"""
+    body = {"prompt": "a", "max_tokens": 2000, "seed": 1}
+    with Server(t.binary, [t.run("language")], "--running", 1, "--queue", 4, "--connections-per-address", 64) as server:
+        waiting, results = [], []
+        first = threading.Thread(target=lambda: results.append(server.call("POST", "/v1/completions", dict(body, max_tokens=20000))[0]))
+        first.start()
+        while server.metric("rondo_running") < 1:
+            time.sleep(0.005)
+        for _ in range(4):
+            waiting.append(threading.Thread(target=lambda: results.append(server.call("POST", "/v1/completions", body)[0])))
+            waiting[-1].start()
+        while server.metric("rondo_queued") < 4:
+            time.sleep(0.005)
+        times = []
+        for i in range(t.count(20, 200)):
+            began = time.monotonic()
+            status, headers, _ = server.call("POST", "/v1/completions", dict(body, seed=i))
+            times.append(time.monotonic() - began)
+            if status != 429:
+                break  # the first text ended: the queue has moved on
+            assert int(headers["Retry-After"]) >= 1, headers
+        for thread in [first, *waiting]:
+            thread.join()
+        refused = sorted(times[:-1] if status != 429 else times)
+        assert len(refused) >= 10, "the queue was not full for long enough"
+        assert refused[int(0.9 * len(refused))] < 0.1, refused[-5:]
+        assert results.count(200) >= 5, results
+        t.say(f"{len(refused)} refusals of a full queue: {1e3 * refused[len(refused) // 2]:.1f} ms (median), {1e3 * refused[-1]:.1f} ms (longest)")
+
+
+TRIALS = {"queue_really_full": queue_really_full, "disconnects": disconnects, "terminate": terminate, "second_signal": second_signal, "queue_full": queue_full}

@@ -265,4 +265,14 @@ def descriptors(t):
         assert server.alive()
 
 
-TRIALS = {"basics": basics, "keys": keys, "limits": limits, "ambiguous": ambiguous, "slow": slow, "descriptors": descriptors}
+def settable(t):
+    """limits given as options: state files, lines of a translation"""
+    with Server(t.binary, [t.run("language"), t.run("translation")], "--state-file-bytes", 1000, "--lines", 2) as server:
+        assert server.call("PUT", "/states/a", b"x" * 2000)[0] == 413
+        assert server.call("PUT", "/states/a", b"x" * 900)[0] == 400
+        assert server.json("POST", "/translate", {"q": ["ab", "cd"]})["translatedText"]
+        assert server.call("POST", "/translate", {"q": ["ab", "cd", "ef"]})[0] == 422
+        assert server.json("GET", "/props")["limits"]["state_file_bytes"] == 1000
+
+
+TRIALS = {"settable": settable, "basics": basics, "keys": keys, "limits": limits, "ambiguous": ambiguous, "slow": slow, "descriptors": descriptors}

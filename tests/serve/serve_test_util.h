@@ -77,16 +77,20 @@ class WholeServer {
   }
 
   static std::string request(const std::string& method, const std::string& target,
-                             const std::string& body) {
-    return method + " " + target + " HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n" +
+                             const std::string& body, const std::string& host = "localhost") {
+    return method + " " + target + " HTTP/1.1\r\nHost: " + host + "\r\nConnection: close\r\n" +
            "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body;
   }
 
   // The whole answer, header included.
   std::string call(const std::string& method, const std::string& target,
                    const std::string& body = "") const {
+    return send_and_receive(request(method, target, body));
+  }
+
+  std::string send_and_receive(const std::string& sent) const {
     const int fd = connect();
-    send_all(fd, request(method, target, body));
+    send_all(fd, sent);
     std::string answer;
     char buffer[4096];
     for (ssize_t n = 0; (n = recv(fd, buffer, sizeof buffer, 0)) > 0;) {

@@ -25,6 +25,7 @@ std::vector<int64_t> written_alone(const WholeServer& s, uint64_t seed, int64_t 
   SamplerOptions options;
   options.seed = seed;
   options.temperature = 0.9;
+  options.excluded = tokens_without_text(*model.trained.tokenizer, /*model_vocabulary=*/260);
   Sampler sampler(options);
   std::vector<int64_t> ids;
   for (int64_t i = 0; i < tokens; ++i) ids.push_back(generator.write(sampler, '\n'));
@@ -37,10 +38,7 @@ TEST(WholeServer, TextsBesideOthersAreThoseWrittenAlone) {
   for (uint64_t i = 0; i < 6; ++i) {
     alone.push_back(body_of(s.call("POST", "/v1/completions", asked(i)))["choices"]);
     std::string bytes;
-    for (const int64_t id : written_alone(s, i, 24)) {
-      if (id == kByteEnd) break;
-      if (id < 256) bytes += static_cast<char>(id);
-    }
+    for (const int64_t id : written_alone(s, i, 24)) bytes += static_cast<char>(id);
     http::Utf8Stream text;
     std::string expected = text.push(bytes);
     expected += text.finish();
@@ -119,6 +117,66 @@ TEST(WholeServer, FullQueueRefusesAndDrainsCleanly) {
   EXPECT_GE(done, 2);
   EXPECT_TRUE(s.engine.drain(10));
   EXPECT_EQ(s.call("POST", "/v1/completions", asked(1)).rfind("HTTP/1.1 503", 0), 0U);
+}
+
+bool answered(const std::string& answer, int status) {
+  return answer.rfind(fmt::format("HTTP/1.1 {}", status), 0) == 0;
+}
+
+TEST(WholeServer, StatesLargerThanAllRoomAreRefused) {
+  Limits limits;
+  limits.state_bytes = 100;
+  WholeServer s(limits);
+  for (const int tokens : {0, 4}) {
+    const std::string body =
+        fmt::format(R"({{"prompt":"abc","max_tokens":{},"save_state":"big"}})", tokens);
+    const std::string answer = s.call("POST", "/v1/completions", body);
+    EXPECT_TRUE(answered(answer, 413)) << answer;
+  }
+  const std::string answer = s.call("POST", "/states?name=big", "abc");
+  EXPECT_TRUE(answered(answer, 413)) << answer;
+  EXPECT_EQ(s.states.count(), 0);
+  EXPECT_TRUE(answered(s.call("POST", "/v1/completions", asked(1)), 200));
+  EXPECT_TRUE(s.engine.drain(10));
+  EXPECT_EQ(s.models.language.front()->scheduler->session().rows(), 0);
+}
+
+TEST(WholeServer, OtherSitesAreRefused) {
+  const WholeServer s;
+  const auto get = [&](const std::string& host, const std::string& field) {
+    std::string request = WholeServer::request("GET", "/v1/models", "", host);
+    request.insert(request.find("\r\n") + 2, field);
+    return s.send_and_receive(request);
+  };
+  EXPECT_TRUE(answered(get("127.0.0.1", ""), 200));
+  EXPECT_TRUE(answered(get("127.9.9.9:80", ""), 200));
+  EXPECT_TRUE(answered(get("127.example.org", ""), 403));
+  EXPECT_TRUE(answered(get("localhost", "Origin: null\r\n"), 403));
+  EXPECT_TRUE(answered(get("localhost", "Origin: http://localhost\r\n"), 200));
+}
+
+TEST(WholeServer, SlowUploadsHaveNoDeadline) {
+  Limits limits;
+  limits.http.request_seconds = 0.2;
+  const WholeServer s(limits);
+  const std::string document(3000, 'x');
+  const std::string request = WholeServer::request("POST", "/states?name=slow", document);
+  const int fd = s.connect();
+  WholeServer::send_all(fd, request.substr(0, request.size() - 1000));
+  std::this_thread::sleep_for(std::chrono::milliseconds(600));
+  WholeServer::send_all(fd, request.substr(request.size() - 1000));
+  char answer[16] = {};
+  EXPECT_GT(recv(fd, answer, sizeof answer - 1, 0), 0);
+  close(fd);
+  EXPECT_TRUE(answered(answer, 201)) << answer;
+}
+
+TEST(WholeServer, RefusedStateFilesDoNotNameTheServersFile) {
+  const WholeServer s;
+  const std::string answer = s.call("PUT", "/states/broken", "not a state");
+  EXPECT_TRUE(answered(answer, 400)) << answer;
+  EXPECT_EQ(answer.find("rondo-serve-"), std::string::npos) << answer;
+  EXPECT_NE(answer.find("the uploaded file"), std::string::npos) << answer;
 }
 
 TEST(StateStore, LeastRecentlyUsedLeave) {

@@ -74,7 +74,7 @@ def refusals(t):
              ("/v1/completions", {"prompt": [99999]}, 400), ("/v1/completions", {"prompt": 3}, 400),
              ("/v1/completions", {"prompt": "a", "temperature": "hot"}, 400), ("/v1/completions", {"model": "gpt-4", "prompt": "a"}, 404),
              ("/v1/completions", {"prompt": "a", "state": "none"}, 404), ("/v1/completions", {"prompt": "a", "state": "../x"}, 422),
-             ("/v1/completions", {"prompt": "a", "logit_bias": {"1": 2}}, 400), ("/v1/chat/completions", {"messages": []}, 400),
+             ("/v1/completions", {"prompt": "a", "logit_bias": {"1": 2}}, 400), ("/v1/completions", {"prompt": "a", "loops": 2}, 400), ("/v1/chat/completions", {"messages": []}, 400),
              ("/v1/completions", "{\"prompt\":\"\\ud800\"}", 400), ("/v1/completions", "{\"temperature\":NaN}", 400),
              ("/v1/completions", b"{\"prompt\":\"\xff\"}", 400), ("/v1/completions", "", 400), ("/detokenize", {"tokens": [260]}, 400),
              ("/translate", {"q": "a", "source": "xx", "target": "yy"}, 404), ("/classify", b"no image", 404)]

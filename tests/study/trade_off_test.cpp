@@ -43,7 +43,7 @@ TEST(Coefficients, AreReadByBlockAndKind) {
   const TraceGroup& signal = groups[0];
   EXPECT_EQ(signal.title, "encoder: norm of the query signal");
   EXPECT_EQ(signal.traces[0].label, "level 3");
-  EXPECT_EQ(groups[1].title, "gates, mean of what is kept");
+  EXPECT_EQ(groups[1].title, "gates, mean fraction kept");
   const TraceGroup& identity = groups[2];
   EXPECT_EQ(identity.title, "token mixing, identity coefficient");
   ASSERT_EQ(identity.traces.size(), 2U);

@@ -186,7 +186,7 @@ TEST_F(TableFolders, ClaimsOfSeveralTablesAreOneList) {
   const size_t first = list.find(line);
   ASSERT_NE(first, std::string::npos) << list;
   EXPECT_NE(list.find(line, first + 1), std::string::npos) << list;
-  EXPECT_NE(list.find("not tried: 2."), std::string::npos) << list;
+  EXPECT_NE(list.find("not tested: 2."), std::string::npos) << list;
 }
 
 TEST_F(TableFolders, ARecordHasTheResultsWithoutTheWeights) {
@@ -200,14 +200,16 @@ TEST_F(TableFolders, ARecordHasTheResultsWithoutTheWeights) {
   write_file(path("main/good/seed1/best.safetensors"), "weights");
   write_file(path("main/good/seed1/metrics.jsonl"),
              "{\"step\": 1, \"loss\": 2}\n{\"step\": 2, \"valid_loss\": 1}\n"
-             "{\"step\": 3, \"loss\": 1}\n{\"step\": 4, \"seconds\": 120}\n");
+             "{\"step\": 3, \"loss\": 1}\n{\"step\": 4, \"seconds\": 120}\n"
+             "{\"step\": 4, \"valid_loss\": 0.5}\n");
   const std::string record = path("record");
   EXPECT_EQ(record_table(folder_.path(), record), 4);
   EXPECT_FALSE(exists(record + "/main/good/seed1/best.safetensors"));
   EXPECT_TRUE(exists(record + "/main/good/seed1/test.items"));
   EXPECT_FALSE(exists(record + "/main/bad/seed2"));
   EXPECT_EQ(read_text_file(record + "/main/good/seed1/metrics.jsonl", 1000),
-            "{\"step\": 2, \"valid_loss\": 1}\n{\"step\": 4, \"seconds\": 120}\n");
+            "{\"step\": 2, \"valid_loss\": 1}\n{\"step\": 4, \"valid_loss\": 0.5}\n"
+            "{\"step\": 4, \"seconds\": 120}\n");
   const TableResults r = read_table_results(record);
   EXPECT_EQ(r.cell("main", "good")->seeds.size(), 2U);
   EXPECT_NEAR(r.cell("main", "good")->seeds[0].minutes, 2, 1e-12);

@@ -47,7 +47,7 @@ TEST(Average, NeedsModelsOfOneConfiguration) {
   trained(shop, wide, "wide");
   const AveragedModel same = average_models({shop.run("narrow"), shop.run("narrow")});
   EXPECT_EQ(same.count, 2);
-  expect_error(ExitCode::bad_input, "has another configuration than", [&] {
+  expect_error(ExitCode::bad_input, "its configuration differs from that of", [&] {
     average_models({shop.run("narrow"), shop.run("wide")});
   });
   expect_error(ExitCode::bad_input, "no models are given", [&] { average_models({}); });

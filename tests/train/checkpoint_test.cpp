@@ -120,7 +120,7 @@ TEST(Checkpoints, AllDamagedIsAnErrorWithEachReason) {
   const Error error = error_of([&] { f.checkpoints.newest(); });
   EXPECT_EQ(error.code(), ExitCode::bad_input);
   const std::string said = error.what();
-  EXPECT_NE(said.find("no checkpoint is whole"), std::string::npos) << said;
+  EXPECT_NE(said.find("no checkpoint is intact"), std::string::npos) << said;
   for (const int64_t step : {1, 2}) {
     EXPECT_NE(said.find(f.checkpoints.path(step) + ": expected"), std::string::npos) << said;
   }
@@ -171,13 +171,13 @@ TEST(Checkpoints, PassingOneOverIsSaidInOneLine) {
   const std::string said = ::testing::internal::GetCapturedStderr();
   EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 1) << said;
   EXPECT_NE(said.find(f.checkpoints.path(2)), std::string::npos) << said;
-  EXPECT_NE(said.find("passed over for the checkpoint of step 1"), std::string::npos) << said;
+  EXPECT_NE(said.find("skipped in favor of the checkpoint of step 1"), std::string::npos) << said;
 }
 
 TEST(Checkpoints, AreNotSavedWhereTheRunFolderIsGone) {
   const testing::TempDir folder;
   const CheckpointFolder checkpoints(folder.file("run/checkpoints"));
-  expect_error(ExitCode::io, "cannot make the folder",
+  expect_error(ExitCode::io, "cannot create the folder",
                [&] { checkpoints.save(1, small_checkpoint(1), 1); });
   EXPECT_FALSE(std::filesystem::exists(folder.file("run")));
 }
@@ -256,7 +256,7 @@ TEST(FailingSave, LeavesTheEarlierOnesWholeAndNothingElse) {
   EXPECT_EQ(error.code(), ExitCode::io);
   const std::string said = error.what();
   EXPECT_NE(said.find(checkpoints.path(2)), std::string::npos) << said;
-  EXPECT_NE(said.find("the checkpoint takes 262,2"), std::string::npos) << said;
+  EXPECT_NE(said.find("the checkpoint needs 262,2"), std::string::npos) << said;
   EXPECT_EQ(folder.count(), 1);
   EXPECT_EQ(checkpoints.newest()->step, 1);
   expect_same_checkpoint(checkpoints.newest()->checkpoint, small_checkpoint(1));
@@ -282,7 +282,7 @@ TEST(FailingSave, OnAFullDeviceSaysHowMuchIsNeeded) {
 TEST(FailingSave, WhereNoFolderCanBeIsAnErrorWithThePath) {
   const testing::TempDir folder;
   testing::spill(folder.file("taken"), "a file");
-  expect_error(ExitCode::io, folder.file("taken") + "/checkpoints: cannot make the folder", [&] {
+  expect_error(ExitCode::io, folder.file("taken") + "/checkpoints: cannot create the folder", [&] {
     CheckpointFolder(folder.file("taken") + "/checkpoints").save(1, small_checkpoint(1), 1);
   });
 }

@@ -90,11 +90,11 @@ TEST(GroupPlace, FirstNodeOfALink) {
 TEST(GroupPlace, Contradictions) {
   refused({{"RANK", "2"}, {"WORLD_SIZE", "2"}}, "expected a rank below 2");
   refused({{"RANK", "x"}, {"WORLD_SIZE", "2"}}, "RANK: expected a whole number");
-  refused({{"RANK", "0"}, {"WORLD_SIZE", "2"}}, "nothing says where to meet");
+  refused({{"RANK", "0"}, {"WORLD_SIZE", "2"}}, "no meeting address is set");
   refused({{"OMPI_COMM_WORLD_RANK", "1"},
            {"OMPI_COMM_WORLD_SIZE", "4"},
            {"OMPI_COMM_WORLD_LOCAL_SIZE", "2"}},
-          "nothing says where to meet");
+          "no meeting address is set");
   GroupOptions options;
   options.file = "meeting";
   EXPECT_THROW(found({}, options), Error);

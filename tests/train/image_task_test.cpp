@@ -164,7 +164,7 @@ TEST(ImageTask, RefusesWhatDoesNotFit) {
   refused(taught, "this recipe needs a teacher");
   RunConfig fine = config;
   fine.train.start = "RUN";
-  refused(fine, "begins with a trained network");
+  refused(fine, "starts from a trained network");
 }
 
 TEST(ImageTask, ResumesBitForBit) {

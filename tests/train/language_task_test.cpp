@@ -98,9 +98,9 @@ TEST(LanguageTask, RefusesWhatDoesNotFit) {
     expect_error(ExitCode::bad_input, part, [&] { LanguageTask(config, fixture.cache()); });
   };
   refused("data.train: missing", [](RunConfig& c) { c.data.train = ""; });
-  refused("expected at least 260, the tokens of bytes, got 100",
+  refused("expected at least 260, the vocabulary of bytes, got 100",
           [](RunConfig& c) { language_of(c).vocabulary = 100; });
-  refused("train.recompute_levels: has no meaning with feedback",
+  refused("train.recompute_levels: not supported with feedback",
           [](RunConfig& c) { c.train.recompute_levels = 1; });
   RunConfig elsewhere = tiny_run(fixture);
   elsewhere.data.train = "/nowhere/at/all";

@@ -142,8 +142,9 @@ TEST(ProcessGroup, DifferencesAreRefusedByName) {
     group.require_same("recipe", group.rank() == 2 ? "a = 1\nb = 3\n" : "a = 1\nb = 2\n");
   });
   for (const std::string& error : errors) {
-    EXPECT_EQ(error.rfind("3: rank 2 has another recipe than rank 0: expected b = 2, got b = 3", 0),
-              0U)
+    EXPECT_EQ(
+        error.rfind("3: rank 2 differs from rank 0 in its recipe: expected b = 2, got b = 3", 0),
+        0U)
         << error;
   }
 }

@@ -17,7 +17,7 @@ TEST(RunFolders, AreHeldByOneTrainer) {
   const RunConfig config = scripted_run();
   {
     const RunFolder first(place.file("run"), config);
-    expect_error(ExitCode::busy, place.file("run") + ": another trainer is at work",
+    expect_error(ExitCode::busy, place.file("run") + ": another trainer is using",
                  [&] { RunFolder(place.file("run"), config); });
     const RunFolder other(place.file("other"), config);
   }
@@ -27,7 +27,7 @@ TEST(RunFolders, AreHeldByOneTrainer) {
 TEST(RunFolders, SayWhereTheyCannotBe) {
   const testing::TempDir place;
   testing::spill(place.file("taken"), "a file");
-  expect_error(ExitCode::io, place.file("taken") + "/run: cannot make the run folder",
+  expect_error(ExitCode::io, place.file("taken") + "/run: cannot create the run folder",
                [&] { RunFolder(place.file("taken") + "/run", scripted_run()); });
   expect_error(ExitCode::bad_input, "not a run folder", [&] { read_run_folder(place.path()); });
 }
@@ -58,7 +58,7 @@ TEST(RunFolders, OfAnotherExperimentAreRefusedWithTheKey) {
           [](RunConfig& c) { c.optimizer.kind = "adamw"; });
   refused("expected beta1 = 0.9, got beta1 = 0.8", [](RunConfig& c) { c.optimizer.beta1 = 0.8; });
   refused("expected ema = 0.0, got ema = 0.5", [](RunConfig& c) { c.train.ema = 0.5; });
-  refused("the folder holds another experiment",
+  refused("the folder contains another experiment",
           [](RunConfig& c) { c.model = ModelConfig{VisionConfig()}; });
   EXPECT_EQ(dump_run_config(read_run_folder(place.path())), dump_run_config(config));
 }
@@ -71,13 +71,13 @@ TEST(RunFolders, AreHeldWithAndWithoutTheLockFile) {
   {
     const RunFolder first(place.path(), config);
     std::filesystem::remove(place.file("lock"));
-    expect_error(ExitCode::busy, "another trainer is at work",
+    expect_error(ExitCode::busy, "another trainer is using",
                  [&] { RunFolder(place.path(), config); });
   }
   { const RunFolder later(place.path(), config); }
   const int held = open(place.file("lock").c_str(), O_RDWR);
   ASSERT_EQ(flock(held, LOCK_EX | LOCK_NB), 0);
-  expect_error(ExitCode::busy, "another trainer is at work",
+  expect_error(ExitCode::busy, "another trainer is using",
                [&] { RunFolder(place.path(), config); });
   close(held);
 }

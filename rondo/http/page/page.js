@@ -1,4 +1,4 @@
-// What all tabs share: calls to the server, tabs, the footer.
+// Shared by all tabs: server calls, tab switching, the footer.
 "use strict";
 
 const $ = (id) => document.getElementById(id);
@@ -38,7 +38,7 @@ async function post(path, body, options = {}) {
   return call(path, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body), ...options });
 }
 
-// Runs `work` and shows what it throws.
+// Runs `work` and shows any error.
 async function guarded(work) {
   showMessage("");
   try {
@@ -62,7 +62,7 @@ function element(tag, text, attributes = {}) {
   return made;
 }
 
-// A place to drop a file on, or to choose one with click, Enter or Space.
+// A drop target for a file, which can also be chosen with a click, Enter or Space.
 function dropZone(zone, input, use) {
   const open = () => input.click();
   zone.addEventListener("click", (event) => { if (event.target !== input) open(); });
@@ -117,10 +117,10 @@ async function refreshStatus() {
     const props = await (await call("/props")).json();
     const pace = lastTokens ? (1000 * (props.completion_tokens - lastTokens.tokens)) / (now - lastTokens.at) : 0;
     lastTokens = { at: now, tokens: props.completion_tokens };
-    $("status").textContent = `${pace.toFixed(0)} tokens/s · ${props.running} running · ${props.queued} waiting · ` +
+    $("status").textContent = `${pace.toFixed(0)} tokens/s · ${props.running} running · ${props.queued} queued · ` +
       `${human(props.memory_bytes)} memory · rondo ${props.version}`;
   } catch {
-    $("status").textContent = "the server does not answer";
+    $("status").textContent = "the server is not responding";
   }
 }
 

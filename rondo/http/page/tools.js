@@ -1,7 +1,7 @@
-// The tabs Translate and Classify.
+// The Translate and Classify tabs.
 "use strict";
 
-// Source tokens across, target tokens down; the darker, the more it was looked at.
+// Source tokens across, target tokens down; darker means more attention.
 function showAttention(attention) {
   $("attention").replaceChildren();
   if (!attention) return;
@@ -20,7 +20,7 @@ function showAttention(attention) {
     }
     table.append(row);
   }
-  $("attention").append(element("h2", "Attention from each target token (rows) to the source (columns), last level, mean of heads"), table);
+  $("attention").append(element("h2", "Attention from each target token (rows) to the source (columns), last level, mean over heads"), table);
 }
 
 async function translateText() {
@@ -50,11 +50,12 @@ function showClasses(classes) {
     bar.append(element("span", c.name), track, element("span", `${(100 * c.probability).toFixed(1)} %`));
     return bar;
   });
-  $("classes").replaceChildren(element("h2", "Likeliest classes"), ...bars);
+  $("classes").replaceChildren(element("h2", "Most likely classes"), ...bars);
 }
 
 function showHeat(heat) {
   $("heat").replaceChildren();
+  if (heat?.length) $("heat").append(element("h2", "Attention rollout after each level"));
   for (const level of heat ?? []) {
     const figure = element("figure", null);
     figure.append(element("img", null, { src: "data:image/png;base64," + level.png, alt: level.name }), element("figcaption", level.name));

@@ -1,7 +1,7 @@
-// The tab Write: text that streams in, shaded by what the state was worth, and saved states.
+// The Generate tab: streamed text, shaded by the contribution of the state, and saved states.
 "use strict";
 
-let abort = null;  // of the text that is being written
+let abort = null;  // of the running request
 
 // The events of a stream.
 async function* events(response) {
@@ -19,7 +19,7 @@ async function* events(response) {
   }
 }
 
-// Spans of text, each with the numbers of its tokens, shaded when their gains arrive.
+// Spans of text, each with its token range, shaded when the gains arrive.
 class ShadedText {
   constructor(output) {
     this.output = output;
@@ -72,8 +72,8 @@ function settings(recurrent) {
 function showPace(began, firstToken, tokens, usage) {
   const seconds = (performance.now() - began) / 1000;
   const cached = usage?.prompt_tokens_details?.cached_tokens ?? 0;
-  $("pace").textContent = `${tokens} tokens, ${(tokens / seconds).toFixed(0)}/s, first after ${firstToken.toFixed(0)} ms` +
-    (usage ? `; prompt ${usage.prompt_tokens - cached} tokens` + (cached ? ` and ${cached} from the state` : "") : "");
+  $("pace").textContent = `${tokens} tokens, ${(tokens / seconds).toFixed(0)}/s, first token after ${firstToken.toFixed(0)} ms` +
+    (usage ? `; prompt ${usage.prompt_tokens - cached} tokens` + (cached ? ` plus ${cached} from the state` : "") : "");
 }
 
 async function writeText(props) {
@@ -122,8 +122,8 @@ async function refreshStates() {
     const act = (label, title, work) => actions.append(element("button", label, { className: "small", title, type: "button",
       onclick: () => guarded(work) }), " ");
     act("use", "Continue from this state", () => { $("from-state").value = state.name; $("prompt").focus(); });
-    act("fork", "Copy it under another name", () => forkState(state.name));
-    act("get", "Download the state file", () => downloadState(state.name));
+    act("fork", "Copy under another name", () => forkState(state.name));
+    act("↓", "Download the state file", () => downloadState(state.name));
     act("×", "Delete", async () => { await call("/states/" + state.name, { method: "DELETE" }); await refreshStates(); });
     row.append(element("td", state.name), element("td", state.tokens.toLocaleString("en")), element("td", human(state.bytes)), actions);
     rows.push(row);
@@ -147,7 +147,7 @@ async function downloadState(name) {
   URL.revokeObjectURL(link.href);
 }
 
-// The server takes a document no faster than the model reads it, so what is sent is what is read.
+// The server accepts data only as fast as the model processes it, so upload progress is accurate.
 function upload(method, path, file) {
   return new Promise((resolve, reject) => {
     const request = new XMLHttpRequest();
@@ -158,7 +158,7 @@ function upload(method, path, file) {
       const reply = JSON.parse(request.responseText);
       if (request.status < 300) resolve(reply); else reject(new Error(reply.error.message));
     };
-    request.onerror = () => reject(new Error("the upload was cut off"));
+    request.onerror = () => reject(new Error("the upload was interrupted"));
     request.send(file);
   });
 }
@@ -168,15 +168,18 @@ async function takeFile(file) {
   const name = file.name.replace(/\.[^.]*$/, "").replace(/[^A-Za-z0-9_-]+/g, "-").slice(0, 64) || "document";
   $("progress").hidden = false;
   $("progress").value = 0;
-  $("drop-note").textContent = restore ? `restoring ${name} …` : `reading ${name} …`;
+  $("drop-note").textContent = restore ? `restoring ${name} …` : `processing ${name} …`;
   const began = performance.now();
   try {
     const made = restore ? await upload("PUT", `/states/${name}`, file)
       : await upload("POST", `/states?name=${name}&model=${encodeURIComponent($("write-model").value)}`, file);
     $("drop-note").textContent = `${made.name}: ${made.tokens.toLocaleString("en")} tokens in ` +
-      `${((performance.now() - began) / 1000).toFixed(1)} s, kept in ${human(made.bytes)}`;
+      `${((performance.now() - began) / 1000).toFixed(1)} s, saved in ${human(made.bytes)}`;
     await refreshStates();
     $("from-state").value = made.name;
+  } catch (error) {
+    $("drop-note").textContent = "";
+    throw error;
   } finally {
     $("progress").hidden = true;
   }

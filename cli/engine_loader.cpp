@@ -4,12 +4,14 @@
 #include <dlfcn.h>
 #include <fmt/format.h>
 #include <malloc.h>
+#include <signal.h>
 #include <sys/stat.h>
 
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <map>
 
 #include "cli/engine_interface.h"
 #include "rondo/base/error.h"
@@ -90,9 +92,30 @@ void open_stand_ins() {
   }
 }
 
+// Restores what the process does at signals. Libraries behind libtorch install handlers when they
+// are loaded (Debian 13's links UCX, which handles SIGHUP and crashes), over ignored signals too.
+class KeptSignals {
+ public:
+  KeptSignals() {
+    for (int signal = 1; signal < SIGRTMIN; ++signal) {
+      struct sigaction before = {};
+      if (sigaction(signal, nullptr, &before) == 0) before_[signal] = before;
+    }
+  }
+  ~KeptSignals() {
+    for (const auto& [signal, before] : before_) sigaction(signal, &before, nullptr);
+  }
+  KeptSignals(const KeptSignals&) = delete;
+  KeptSignals& operator=(const KeptSignals&) = delete;
+
+ private:
+  std::map<int, struct sigaction> before_;
+};
+
 void* load_engine() {
   keep_within_limits();
   prepare_environment();
+  const KeptSignals signals;
   open_stand_ins();
   const std::string path = module_path(kEngineFile);
   // Lazy binding: functions of the libraries behind it are resolved on first call.

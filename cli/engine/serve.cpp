@@ -11,7 +11,7 @@ serve::Limits serve_limits(const ServeVerb& o) {
   serve::Limits l;
   l.running = l.completion.max_sequences = o.running;
   l.queue = o.queue;
-  l.queue_seconds = o.queue_seconds;
+  l.http.queue_seconds = o.queue_seconds;
   l.http.request_seconds = o.request_seconds;
   l.drain_seconds = o.drain_seconds;
   l.completion.max_tokens = o.max_tokens;

@@ -141,10 +141,12 @@ std::unique_ptr<Task> open_task(const RunConfig& config, const std::string& run,
     return make_task(share_of_batch(with_tokenizers(config, run, cache), processes), cache, group);
   } catch (const Error& error) {
     if (error.code() != ExitCode::io || !is_run_folder(run)) throw;
-    throw Error(ExitCode::io, error.message(),
-                fmt::format("if the data was moved, set its location: rondo train {} --set "
-                            "data.train=PATH (also data.valid, data.test)",
-                            run));
+    throw Error(
+        ExitCode::io, error.message(),
+        fmt::format("if the data was moved, set its location, with the part after '#' if it "
+                    "has one: rondo train {} --set data.train=PATH (also data.valid, "
+                    "data.test)",
+                    run));
   }
 }
 

@@ -124,7 +124,7 @@ class Model:
         return State(self, name)
 
     def states(self):
-        """All saved states: name → tokens, bytes, age."""
+        """All saved states of the server: name → model, tokens, bytes, age and idle time."""
         return {s["name"]: s for s in self._transport.json("GET", "/states")["states"]}
 
     def load_state(self, path, name):

@@ -6,7 +6,7 @@ import socket
 
 
 class RondoError(Exception):
-    """An error from the server, with its status and the offending field."""
+    """An error from the server, with its HTTP status and the offending field; from load(), with the exit code of a server that did not start."""
 
     def __init__(self, status, message, param=None):
         super().__init__(message)

@@ -208,7 +208,12 @@ Experiment find_experiment(const ExperimentRequest& request) {
   Layers layers;
   if (const std::optional<RowName> name = parse_row_name(request.given)) {
     const PaperTable table = load_table(name->table);
-    layers = row_layers(table, table.row(name->row), table.column(name->column), request.mini);
+    const TableRow& row = table.row(name->row);
+    // Without a name, the first column that has the row.
+    const auto first = std::find_if(table.columns.begin(), table.columns.end(),
+                                    [&](const TableColumn& c) { return row.has(c.name); });
+    const bool any = name->column.empty() && first != table.columns.end();
+    layers = row_layers(table, row, any ? *first : table.column(name->column), request.mini);
   } else {
     layers.recipe = load_recipe(request.given);
     layers.mini = request.mini;

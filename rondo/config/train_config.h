@@ -24,6 +24,7 @@ struct TrainConfig {
   double ema = 0.0;
   int64_t seed = 1;
   int64_t threads = 0;
+  std::string device = "cpu";
   int64_t log_every = 10;
   int64_t eval_every = 500;
   int64_t eval_tokens = 200000;
@@ -71,6 +72,9 @@ void describe(V& v, TrainConfig& c) {
           between(0, 0.999999));
   v.field("seed", c.seed, "random seed of weights, data order and dropout", at_least(0));
   v.field("threads", c.threads, "CPU threads; 0 = one per core", between(0, kMaxThreads));
+  v.field("device", c.device,
+          "where the network is trained; cuda (of a libtorch that has it) is untested",
+          one_of({"cpu", "cuda"}));
   v.field("log_every", c.log_every, "steps between lines in metrics.jsonl", at_least(1));
   v.field("eval_every", c.eval_every, "steps between evaluations; 0 = only at the end",
           at_least(0));

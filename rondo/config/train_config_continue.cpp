@@ -66,8 +66,8 @@ const std::vector<std::string>& changeable_keys() {
       // initial weights nor the original path of its teacher.
       "data.train", "data.valid", "data.test", "train.start", "distill.teacher",
       // How it computes.
-      "train.threads", "train.precision", "train.recompute_levels", "train.reduce_precision",
-      "train.shard_optimizer", "data.threads",
+      "train.threads", "train.device", "train.precision", "train.recompute_levels",
+      "train.reduce_precision", "train.shard_optimizer", "data.threads",
       // What a step does to the weights. Not optimizer.beta1, which decides whether Adafactor keeps
       // a first moment, nor train.ema, which decides whether there is a weight average.
       "train.clip", "train.accumulate", "train.label_smoothing", "optimizer.beta2",

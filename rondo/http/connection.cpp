@@ -225,14 +225,14 @@ void Connection::take_body(std::string_view data) {
   };
   if (!plan_.sink->write(data, resume)) {
     paused_ = true;
-    set_deadline(limits_.request_seconds);
+    set_deadline(kPausedSeconds);
   }
 }
 
 void Connection::on_request() {
   phase_ = Phase::handling;
   exchange_->close_ = retired_ || !parser_->keep_alive();
-  set_deadline(limits_.request_seconds + limits_.write_stall_seconds);
+  set_deadline(plan_.sink != nullptr ? kPausedSeconds : response_seconds());
   if (plan_.sink != nullptr) {
     const std::shared_ptr<BodySink> sink = std::move(plan_.sink);
     return sink->finish();

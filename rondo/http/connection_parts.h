@@ -89,6 +89,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void answered();
   void linger();
 
+  double response_seconds() const;
   void set_deadline(double seconds);
   void wait_for_deadline();
   void on_deadline();

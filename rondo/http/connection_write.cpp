@@ -48,8 +48,7 @@ void Connection::on_written(boost::system::error_code ec, size_t bytes) {
     writing_ += output_;
     output_.swap(writing_);
   } else if (phase_ == Phase::handling) {
-    set_deadline(limits_.request_seconds +
-                 limits_.write_stall_seconds);  // for what is still being computed
+    set_deadline(response_seconds());  // for what is still being computed
   }
   write();
 }
@@ -86,6 +85,11 @@ void Connection::close() {
   timer_.cancel();
   boost::system::error_code ignored;
   socket_.close(ignored);
+}
+
+// Longer than a request may wait and be processed, which the engine limits with a response.
+double Connection::response_seconds() const {
+  return limits_.queue_seconds + limits_.request_seconds + limits_.write_stall_seconds;
 }
 
 void Connection::set_deadline(double seconds) {

@@ -13,8 +13,8 @@ RequestParser::RequestParser(int64_t most_fields, TakeBody take_body)
 void RequestParser::on_request_impl(boost::beast::http::verb, Text method, Text target,
                                     int its_version, ErrorCode& ec) {
   ec = {};
-  request.method = method.to_string();
-  request.target = target.to_string();
+  request.method = std::string(method.data(), method.size());
+  request.target = std::string(target.data(), target.size());
   version = its_version;
 }
 
@@ -28,13 +28,13 @@ void RequestParser::on_field_impl(boost::beast::http::field, Text text, Text val
     ec = boost::beast::http::error::header_limit;
     return;
   }
-  std::string name = text.to_string();
+  std::string name = std::string(text.data(), text.size());
   std::transform(name.begin(), name.end(), name.begin(),
                  [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
   const bool once = name == "host" || name == "content-length" || name == "transfer-encoding" ||
                     name == "authorization" || name == "content-type";
   if (once && request.fields.count(name) != 0) repeated_field = true;
-  request.fields[std::move(name)] = value.to_string();
+  request.fields[std::move(name)] = std::string(value.data(), value.size());
 }
 
 void RequestParser::on_body_init_impl(boost::optional<uint64_t> const&, ErrorCode& ec) { ec = {}; }

@@ -13,8 +13,8 @@ const Network& given_network(const std::shared_ptr<Network>& network) {
   return *network;
 }
 
-bool runs_compiled() {
-  return nn::kernels_in_use() == nn::Kernels::fused &&
+bool runs_compiled(const Network& network) {
+  return network.device().is_cpu() && nn::kernels_in_use() == nn::Kernels::fused &&
          !nn::runs_in_bf16(nn::Operation::linear, at::kFloat);
 }
 
@@ -27,7 +27,7 @@ ImageRunner::ImageRunner(std::shared_ptr<Network> network)
 
 void ImageRunner::forward(const float* pixels, int64_t rows, float* logits) const {
   const Runtime::Turn turn(Runtime::get());
-  if (runs_compiled()) {
+  if (runs_compiled(*network_)) {
     return compiled_->forward(pixels, rows, logits, turn.team(), *workspace_);
   }
   const int64_t side = compiled_->side();
@@ -37,7 +37,9 @@ void ImageRunner::forward(const float* pixels, int64_t rows, float* logits) cons
 }
 
 Tensor ImageRunner::forward(const Tensor& images) const {
-  if (!runs_compiled()) return image_logits(*network_, images);
+  if (!runs_compiled(*network_)) {
+    return image_logits(*network_, images.to(network_->device())).to(at::kCPU);
+  }
   const Tensor pixels = images.to(at::kFloat).contiguous();
   const Tensor logits = at::empty({pixels.size(0), classes()});
   forward(pixels.data_ptr<float>(), pixels.size(0), logits.data_ptr<float>());

@@ -133,7 +133,7 @@ Tensor EncoderDecoder::decode_rows(const Tensor& target, State& state, const Sco
     const Tensor mine = not_padding(target, config_.padding);
     Tensor before = state.get("target_mask");  // undefined: no padding so far
     if (before.defined() || !mine.all().item<bool>()) {
-      if (!before.defined()) before = at::ones({target.size(0), 1, 1, first}, at::kBool);
+      if (!before.defined()) before = at::ones({target.size(0), 1, 1, first}, mine.options());
       context.mask = at::cat({before, mine}, 3);  // [B, 1, 1, T all]
       state.set("target_mask", context.mask);
     }

@@ -45,6 +45,7 @@ ScoredLabels scored_labels(const Tensor& rows, int64_t classes, const Tensor& la
                 fmt::format("inputs: labels: expected [{}], one per row of logits, got [{}]",
                             fmt::join(expected, ", "), fmt::join(labels.sizes().vec(), ", ")));
   }
+  if (flat.is_meta()) return {flat, flat.numel()};
   if (flat.numel() > 0 && flat.max().item<int64_t>() >= classes) {
     throw Error(ExitCode::bad_input, fmt::format("inputs: labels: expected values below {}, got {}",
                                                  classes, flat.max().item<int64_t>()));
@@ -64,7 +65,7 @@ std::string fingerprint(const ModelConfig& config, const Network& network) {
   const std::string text = dump_model_config(config);
   uint64_t hash = XXH3_64bits(text.data(), text.size());
   for (const auto& [name, tensor] : named_tensors(network)) {
-    const Tensor t = tensor.detach().contiguous();
+    const Tensor t = tensor.detach().to(at::kCPU).contiguous();
     hash = XXH3_64bits_withSeed(name.data(), name.size(), hash);
     hash = XXH3_64bits_withSeed(t.data_ptr(), t.nbytes(), hash);
   }

@@ -31,6 +31,8 @@ class Network : public nn::Module {
 
   // The stacks of levels, by module name.
   virtual std::map<std::string, Stack*> stacks() const = 0;
+  // Of its weights.
+  at::Device device() const { return parameters().front().device(); }
   // Training: batches per optimizer step, for modules that average over batches.
   virtual void batches_per_step(int64_t /*batches*/) {}
 };

@@ -34,9 +34,10 @@ Tensor score_addend(const AttendOptions& options) {
     addend = addend * options.scale.view({-1, 1, 1});
   }
   if (!options.mask.defined()) return addend;
-  const Tensor hidden = options.mask.logical_not();
+  const Tensor hidden = options.mask.bitwise_not();  // logical_not() does not know the meta device
   if (!addend.defined()) {
-    return at::zeros(hidden.sizes(), at::kFloat).masked_fill_(hidden, kHidden);
+    return at::zeros(hidden.sizes(), hidden.options().dtype(at::kFloat))
+        .masked_fill_(hidden, kHidden);
   }
   return addend.masked_fill(hidden, kHidden);
 }
@@ -44,7 +45,7 @@ Tensor score_addend(const AttendOptions& options) {
 // Whether every query sees a key. Masks with a batch dimension are assumed to have rows that do
 // not.
 bool everyone_sees(const Tensor& mask) {
-  return mask.dim() <= 2 && mask.any(-1).all().item<bool>();
+  return mask.is_meta() || (mask.dim() <= 2 && mask.any(-1).all().item<bool>());
 }
 
 // attend() by plain operations: for other types and devices, for observers of the probabilities,
@@ -56,10 +57,7 @@ Tensor attend_plainly(const Tensor& q, const Tensor& k, const Tensor& v,
   Tensor scaled = options.factor == 1.0 ? q : q * options.factor;
   if (options.scale.defined()) scaled = scaled * options.scale.view({1, -1, 1, 1});
   Tensor scores = matmul(scaled, k.transpose(-2, -1), scope / "scores");  // [B, H, Tq, Tk]
-  if (!scores.is_meta()) {
-    const Tensor addend = score_addend(options);
-    if (addend.defined()) scores = scores + addend;
-  }
+  if (const Tensor addend = score_addend(options); addend.defined()) scores = scores + addend;
   const bool may_be_blind = options.mask.defined() && !everyone_sees(options.mask);
   const Tensor p = softmax(scores, may_be_blind ? options.mask : Tensor());
   scope.record("probabilities", p);

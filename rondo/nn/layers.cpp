@@ -80,7 +80,7 @@ BatchNorm2d::BatchNorm2d(int64_t channels) {
 
 Tensor BatchNorm2d::forward(const Tensor& x, const Scope& scope) {
   scope.normalized(static_cast<double>(x.numel()));
-  if (x.is_meta()) return x;
+  if (x.is_meta()) return shape_only(x.sizes().vec(), x, weight_, bias_);
   if (is_training()) num_batches_tracked_.add_(1);
   if (const SumOverProcesses* sum = norms_are_summed_by(); sum != nullptr && is_training()) {
     return synchronized_batch_norm(as_wanted(Operation::norm, x), weight_, bias_,

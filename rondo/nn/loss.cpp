@@ -2,6 +2,7 @@
 // ones are never materialized (head_loss.h).
 #include "rondo/nn/loss.h"
 
+#include "rondo/nn/ops.h"
 #include "rondo/nn/precision.h"
 
 namespace rondo::nn {
@@ -16,6 +17,7 @@ Tensor widened(const Tensor& logits) {
 }  // namespace
 
 Tensor cross_entropy_sum(const Tensor& logits, const Tensor& labels, double smoothing) {
+  if (logits.is_meta()) return shape_only({}, logits);
   constexpr int64_t ignored = -100;
   const Tensor kept = at::where(labels.ge(0), labels, at::full_like(labels, ignored));
   return at::cross_entropy_loss(widened(logits), kept, {}, at::Reduction::Sum, ignored, smoothing);

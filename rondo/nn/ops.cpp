@@ -21,15 +21,31 @@ void require_width(const Tensor& x, int64_t width, const char* operation) {
   require(got == width, "{}: expected rows of {} numbers, got {}", operation, width, got);
 }
 
-Tensor shape_only(const Tensor& like, const Shape& shape) {
-  return at::empty(shape, like.options());
-}
-
 Shape with_last(const Tensor& x, int64_t last) {
   Shape shape = x.sizes().vec();
   shape.back() = last;
   return shape;
 }
+
+// A result of a shape; gradients have the shapes of the inputs.
+class ShapeOnly : public torch::autograd::Function<ShapeOnly> {
+ public:
+  using Input = c10::optional<Tensor>;
+  static Tensor forward(torch::autograd::AutogradContext* context, const Shape& shape,
+                        const Tensor& a, const Input& b, const Input& c) {
+    context->save_for_backward({a, b.value_or(Tensor()), c.value_or(Tensor())});
+    return at::empty(shape, a.options());
+  }
+  static torch::autograd::variable_list backward(
+      torch::autograd::AutogradContext* context,
+      const torch::autograd::variable_list& /*gradients*/) {
+    torch::autograd::variable_list out = {Tensor()};  // of the shape
+    for (const Tensor& input : context->get_saved_variables()) {
+      out.push_back(input.defined() ? at::empty_like(input) : Tensor());
+    }
+    return out;
+  }
+};
 
 // `x` with some values dropped, determined by the seed.
 Tensor drop_values(const Tensor& x, double rate, int64_t seed) {
@@ -107,7 +123,7 @@ Tensor linear(const Tensor& x, const LinearMap& map, const Scope& scope, Result 
   if (scope.watched()) {
     scope.multiply_adds(static_cast<double>(x.numel()) * static_cast<double>(weight.size(0)));
   }
-  if (x.is_meta()) return shape_only(x, with_last(x, weight.size(0)));
+  if (x.is_meta()) return shape_only(with_last(x, weight.size(0)), x, weight, bias);
   const bool bf16 = runs_in_bf16(Operation::linear, x.scalar_type());
   if (linear_is_fused(x, weight)) return fused_linear(x, map, bf16, result);
   const auto in = [bf16](const Tensor& t) { return bf16 ? rounded(t) : t; };
@@ -120,7 +136,7 @@ Tensor matmul(const Tensor& a, const Tensor& b, const Scope& scope) {
   if (scope.watched()) {
     scope.multiply_adds(static_cast<double>(a.numel()) * static_cast<double>(b.size(-1)));
   }
-  if (a.is_meta()) return shape_only(a, with_last(a, b.size(-1)));
+  if (a.is_meta()) return shape_only(with_last(a, b.size(-1)), a, b);
   const bool bf16 = runs_in_bf16(Operation::matmul, a.scalar_type());
   if (b.dim() == 2 && linear_is_fused(a, b)) {
     return fused_linear(a, {b.t(), Tensor()}, bf16, Result::stream);
@@ -138,7 +154,7 @@ Tensor conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias, const C
     scope.multiply_adds(static_cast<double>(out[0] * out[2] * out[3]) *
                         static_cast<double>(weight.numel()));
   }
-  if (x.is_meta()) return shape_only(x, out);
+  if (x.is_meta()) return shape_only(out, x, weight, bias);
   const auto in = [](const Tensor& t) { return as_wanted(Operation::convolution, t); };
   return at::conv2d(in(x), in(weight), in(bias), how.stride, how.padding, /*dilation=*/1,
                     how.groups);
@@ -147,7 +163,7 @@ Tensor conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias, const C
 Tensor layer_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, double epsilon,
                   const Scope& scope, Result result) {
   scope.normalized(static_cast<double>(x.numel()));
-  if (x.is_meta()) return shape_only(x, x.sizes().vec());
+  if (x.is_meta()) return shape_only(x.sizes().vec(), x, weight, bias);
   if (norm_is_fused(x, weight)) {
     return fused_norm(x, weight, bias, {epsilon, /*centered=*/true, norm_result(result)});
   }
@@ -157,7 +173,7 @@ Tensor layer_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, dou
 Tensor rms_norm(const Tensor& x, const Tensor& weight, double epsilon, const Scope& scope,
                 Result result) {
   scope.normalized(static_cast<double>(x.numel()));
-  if (x.is_meta()) return shape_only(x, x.sizes().vec());
+  if (x.is_meta()) return shape_only(x.sizes().vec(), x, weight);
   if (norm_is_fused(x, weight)) {
     return fused_norm(x, weight, Tensor(), {epsilon, /*centered=*/false, norm_result(result)});
   }
@@ -204,7 +220,7 @@ Tensor unit_norm(const Tensor& x, double epsilon) {
 }
 
 Tensor softmax(const Tensor& scores, const Tensor& mask) {
-  if (scores.is_meta()) return shape_only(scores, scores.sizes().vec());
+  if (scores.is_meta()) return shape_only(scores.sizes().vec(), scores);
   const Tensor p = at::softmax(as_wanted(Operation::softmax, scores), -1);
   return mask.defined() ? p.masked_fill(mask.logical_not(), 0.0) : p;
 }
@@ -231,13 +247,13 @@ Tensor embed(const Tensor& table, const Tensor& tokens, int64_t padding) {
   if (table.is_meta()) {
     Shape shape = tokens.sizes().vec();
     shape.push_back(table.size(1));
-    return shape_only(table, shape);
+    return shape_only(shape, table);
   }
   return at::embedding(table, tokens, padding);
 }
 
 Tensor activate(const Tensor& x, Activation activation, const Tensor& bias) {
-  if (x.is_meta()) return x;
+  if (x.is_meta()) return bias.defined() ? shape_only(x.sizes().vec(), x, bias) : x;
   if (bias.defined()) require_width(x, bias.numel(), "activation");
   if (kernels_take(x) && x.is_contiguous() &&
       (!bias.defined() || bias.scalar_type() == at::kFloat)) {
@@ -245,6 +261,13 @@ Tensor activate(const Tensor& x, Activation activation, const Tensor& bias) {
   }
   const Tensor in = bias.defined() ? x + bias.to(x.scalar_type()) : x;
   return activation == Activation::gelu ? at::gelu(in) : at::relu(in);
+}
+
+Tensor shape_only(const Shape& shape, const Tensor& a, const Tensor& b, const Tensor& c) {
+  const auto optional = [](const Tensor& t) {
+    return t.defined() ? c10::optional<Tensor>(t) : c10::nullopt;
+  };
+  return ShapeOnly::apply(shape, a, optional(b), optional(c));
 }
 
 Tensor weighted_sum(const WeightedSum& in) {

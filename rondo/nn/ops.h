@@ -61,6 +61,9 @@ Tensor drop_path(const Tensor& x, double rate, bool training);
 // Rows of `table` [V, D] by `tokens`; row `padding` (if ≥ 0) receives no gradient.
 Tensor embed(const Tensor& table, const Tensor& tokens, int64_t padding = -1);
 
+// On the meta device: a result of this shape without computing it; gradients flow to the inputs.
+Tensor shape_only(const Shape& shape, const Tensor& a, const Tensor& b = {}, const Tensor& c = {});
+
 enum class Activation { gelu, relu };
 // Of x, or of x + bias (a vector along the last dimension).
 Tensor activate(const Tensor& x, Activation activation, const Tensor& bias = {});

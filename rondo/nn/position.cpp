@@ -3,6 +3,8 @@
 
 #include <cmath>
 
+#include "rondo/nn/ops.h"
+
 namespace rondo::nn {
 namespace {
 
@@ -28,7 +30,8 @@ Tensor split_sinusoidal_positions(const Tensor& positions, int64_t width,
   }
   const int64_t half = width / 2;
   const double step = std::log(10000.0) / static_cast<double>(half - 1);
-  const Tensor rate = at::exp(at::arange(half, at::kDouble) * -step);   // [D/2]
+  const auto doubles = positions.options().dtype(at::kDouble);
+  const Tensor rate = at::exp(at::arange(half, doubles) * -step);       // [D/2]
   const Tensor angle = positions.to(at::kDouble).unsqueeze(-1) * rate;  // [B, T, D/2]
   return at::cat({angle.sin(), angle.cos()}, -1).to(options);
 }
@@ -48,9 +51,10 @@ RelativeBias::RelativeBias(int64_t heads) {
 }
 
 Tensor RelativeBias::tile(int64_t queries, int64_t keys, int64_t reach, const Tensor& scale) const {
-  if (table_.is_meta()) return at::empty({table_.size(0), queries, keys}, table_.options());
+  if (table_.is_meta()) return shape_only({table_.size(0), queries, keys}, table_, scale);
   // The bias depends only on reach + i - j: one value per diagonal, then rows as a sliding view.
-  const Tensor distance = (reach + queries - 1) - at::arange(queries + keys - 1, at::kLong);
+  const Tensor distance =
+      (reach + queries - 1) - at::arange(queries + keys - 1, table_.options().dtype(at::kLong));
   Tensor diagonals = table_.index_select(1, relative_buckets(distance));  // [H, Tq + Tk - 1]
   if (scale.defined()) diagonals = diagonals * scale.unsqueeze(1);
   return diagonals.unfold(1, keys, 1).flip(1);  // [H, Tq, Tk]

@@ -1,7 +1,7 @@
 // Activation checkpointing as an autograd function.
 #include "rondo/nn/recompute.h"
 
-#include <ATen/CPUGeneratorImpl.h>
+#include <ATen/Context.h>
 #include <torch/csrc/autograd/autograd.h>
 #include <torch/csrc/autograd/custom_function.h>
 
@@ -10,22 +10,35 @@
 namespace rondo::nn {
 namespace {
 
-Tensor generator_state() {
-  auto generator = at::detail::getDefaultCPUGenerator();
-  const std::lock_guard<std::mutex> lock(generator.mutex());
-  return generator.get_state();
-}
-
-void set_generator_state(const Tensor& state) {
-  auto generator = at::detail::getDefaultCPUGenerator();
-  const std::lock_guard<std::mutex> lock(generator.mutex());
-  generator.set_state(state);
-}
+// The states of the generators that a piece may draw from: the CPU's (permutations, seeds of
+// dropout) and, if it has one, that of the device.
+struct RandomState {
+  explicit RandomState(at::Device device) : device(device), cpu(state_of(at::kCPU)) {
+    if (device.is_cuda()) own = state_of(device);
+  }
+  void restore() const {
+    set_state(at::kCPU, cpu);
+    if (own.defined()) set_state(device, own);
+  }
+  static Tensor state_of(at::Device device) {
+    auto generator = at::globalContext().defaultGenerator(device);
+    const std::lock_guard<std::mutex> lock(generator.mutex());
+    return generator.get_state();
+  }
+  static void set_state(at::Device device, const Tensor& state) {
+    auto generator = at::globalContext().defaultGenerator(device);
+    const std::lock_guard<std::mutex> lock(generator.mutex());
+    generator.set_state(state);
+  }
+  at::Device device;
+  Tensor cpu, own;
+};
 
 // What the backward pass needs, kept outside the graph's tensors.
 struct Recipe : public torch::CustomClassHolder {
+  explicit Recipe(Piece again, at::Device device) : again(std::move(again)), random(device) {}
   Piece again;
-  Tensor random;
+  RandomState random;
 };
 
 class Recompute : public torch::autograd::Function<Recompute> {
@@ -33,9 +46,7 @@ class Recompute : public torch::autograd::Function<Recompute> {
   static Tensor forward(torch::autograd::AutogradContext* ctx, const Tensor& x, const Piece& first,
                         const Piece& again) {
     ctx->save_for_backward({x});
-    auto recipe = c10::make_intrusive<Recipe>();
-    recipe->again = again;
-    recipe->random = generator_state();
+    auto recipe = c10::make_intrusive<Recipe>(again, x.device());
     ctx->saved_data["recipe"] = c10::IValue::make_capsule(std::move(recipe));
     return first(x);  // Function::apply runs this without a graph
   }
@@ -45,14 +56,14 @@ class Recompute : public torch::autograd::Function<Recompute> {
     const auto recipe =
         c10::static_intrusive_pointer_cast<Recipe>(ctx->saved_data["recipe"].toCapsule());
     const Tensor x = ctx->get_saved_variables()[0].detach().requires_grad_(true);
-    const Tensor now = generator_state();
-    set_generator_state(recipe->random);
+    const RandomState now(x.device());
+    recipe->random.restore();
     Tensor y;
     {
       const at::AutoGradMode with_graph(true);
       y = recipe->again(x);
     }
-    set_generator_state(now);
+    now.restore();
     torch::autograd::backward({y}, {grads[0]});
     return {x.grad(), Tensor(), Tensor()};
   }

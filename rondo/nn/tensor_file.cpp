@@ -131,7 +131,7 @@ void save_tensors(const std::string& path, const NamedTensors& tensors,
   std::vector<Tensor> kept;  // contiguous copies must outlive the write
   std::vector<TensorRef> refs;
   for (const auto& [name, tensor] : tensors) {
-    kept.push_back(tensor.detach().contiguous());
+    kept.push_back(tensor.detach().to(at::kCPU).contiguous());
     const Tensor& t = kept.back();
     refs.push_back({name, tensor_dtype(t), t.sizes().vec(), t.data_ptr()});
   }
@@ -139,7 +139,7 @@ void save_tensors(const std::string& path, const NamedTensors& tensors,
 }
 
 std::string non_finite_text(const Tensor& tensor) {
-  const Tensor t = tensor.detach().contiguous();
+  const Tensor t = tensor.detach().to(at::kCPU).contiguous();
   const auto index = first_non_finite(tensor_dtype(t), t.data_ptr(), t.numel());
   if (!index.has_value()) return {};
   return fmt::format("expected finite numbers, got {} at element {}",

@@ -30,9 +30,10 @@ Tensor MemorizingAttention::recall(const Tensor& q, const Memory& memory,
   Tensor scores = nn::matmul(q.detach(), keys.transpose(2, 3), scope / "scores");  // [B, H, T, M']
   const int64_t nearest = std::min(neighbors_, pairs);
   scope.multiply_adds(2.0 * static_cast<double>(q.numel() * nearest));  // scores and values
-  if (q.is_meta()) return at::empty_like(q);
-  const Tensor exists =
-      at::arange(pairs, at::kLong).unsqueeze(0).ge(pairs - memory.filled.unsqueeze(1));  // [B, M']
+  if (q.is_meta()) return nn::shape_only(q.sizes().vec(), q);
+  const Tensor exists = at::arange(pairs, memory.filled.options())
+                            .unsqueeze(0)
+                            .ge(pairs - memory.filled.unsqueeze(1));  // [B, M']
   scores = scores.masked_fill(exists.logical_not().unsqueeze(1).unsqueeze(1), -1e30);
   const Tensor index = std::get<1>(scores.topk(nearest, -1));  // [B, H, T, k]
 
@@ -96,7 +97,7 @@ Tensor MemorizingAttention::forward(const MixingInput& in, ForwardContext& conte
   if (!memory.keys.defined()) {
     const Shape none = {t.k.size(0), 0, t.k.size(1), t.k.size(3)};
     memory = {at::zeros(none, t.k.options()), at::zeros(none, t.k.options()),
-              at::zeros({t.k.size(0)}, at::kLong)};
+              at::zeros({t.k.size(0)}, t.k.options().dtype(at::kLong))};
   }
   const int64_t window = options().window;
   int64_t phase = context.tokens_seen % window;

@@ -11,8 +11,9 @@ namespace {
 double inverse_root(int64_t head_width) { return 1.0 / std::sqrt(static_cast<double>(head_width)); }
 
 // Query t of the last T of K tokens sees key j iff j <= K - T + t. [T, K]
-Tensor causal_visible(int64_t queries, int64_t keys) {
-  return at::ones({queries, keys}, at::kBool).tril(keys - queries);
+Tensor causal_visible(int64_t queries, int64_t keys, at::Device device) {
+  return at::ones({queries, keys}, at::TensorOptions(at::kBool).device(device))
+      .tril(keys - queries);
 }
 
 }  // namespace
@@ -57,7 +58,7 @@ Tensor SelfAttention::forward(const MixingInput& in, ForwardContext& context, co
   Tensor u = in.u;
   Tensor x = in.x;
   Tensor permutation;
-  if (slice.permute && !u.is_meta()) {
+  if (slice.permute) {
     permutation = context.permutations->next(u.size(1));
     scope.record("permutation", permutation);
     u = permute_tokens(u, permutation);
@@ -70,8 +71,8 @@ Tensor SelfAttention::forward(const MixingInput& in, ForwardContext& context, co
   nn::AttendOptions how;
   how.factor = factor;
   how.mask = context.mask;
-  if (options_.causal && q.size(2) > 1 && !q.is_meta()) {  // a single query sees all keys
-    const Tensor causal = causal_visible(q.size(2), k.size(2));
+  if (options_.causal && q.size(2) > 1) {  // a single query sees all keys
+    const Tensor causal = causal_visible(q.size(2), k.size(2), q.device());
     how.mask = context.mask.defined() ? context.mask.logical_and(causal) : causal;
   }
   Tensor y = nn::attend(slice_groups(q, in.groups), slice_groups(k, in.groups),

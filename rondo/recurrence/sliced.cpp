@@ -49,7 +49,8 @@ Tensor fixed_permutation(int64_t use, int64_t tokens) {
 
 // Gathers the tokens of x [B, N, D] with one memcpy per row; torch sets up a copy for each.
 Tensor taken(const Tensor& x, const Tensor& order) {
-  if (!x.is_cpu() || x.dim() != 3) return x.index_select(1, order);
+  if (x.is_meta()) return at::empty_like(x);
+  if (!x.is_cpu() || x.dim() != 3) return x.index_select(1, order.to(x.device()));
   const Tensor from = x.contiguous();
   Tensor to = at::empty_like(from);
   const int64_t tokens = from.size(1);
@@ -101,7 +102,7 @@ Tensor Permutations::next(int64_t tokens) {
 
 Tensor invert(const Tensor& permutation) {
   return at::empty_like(permutation)
-      .scatter_(0, permutation, at::arange(permutation.size(0), at::kLong));
+      .scatter_(0, permutation, at::arange(permutation.size(0), permutation.options()));
 }
 
 Tensor permute_tokens(const Tensor& x, const Tensor& permutation) {

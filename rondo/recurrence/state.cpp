@@ -53,7 +53,8 @@ State State::detach() const {
 
 State State::select(const Tensor& index) const {
   State copy;
-  for (const auto& [name, tensor] : tensors_) copy.set(name, tensor.index_select(0, index));
+  for (const auto& [name, tensor] : tensors_)
+    copy.set(name, tensor.index_select(0, index.to(tensor.device())));
   return copy;
 }
 
@@ -112,7 +113,7 @@ Tensor start_rows(const Tensor& rows, const Tensor& start, const Tensor& value) 
   if (!rows.defined() || value.is_meta()) return value;
   Shape shape(static_cast<size_t>(value.dim()), 1);
   shape[0] = rows.size(0);
-  return at::where(rows.view(shape), start.to(value.scalar_type()), value);
+  return at::where(rows.to(value.device()).view(shape), start.to(value.options()), value);
 }
 
 }  // namespace rondo

@@ -23,6 +23,12 @@ class State {
   void set(const std::string& name, Tensor value) { tensors_[name] = std::move(value); }
   const std::map<std::string, Tensor>& tensors() const { return tensors_; }
 
+  // Whether a tensor of this name stays on the CPU whatever device the network is on: it steers the
+  // computation instead of entering it.
+  static bool stays_on_cpu(const std::string& name) {
+    return name == "position" || name == "fresh";
+  }
+
   // Rows in the batch; 0 when empty.
   int64_t rows() const;
   // Total bytes of all tensors.

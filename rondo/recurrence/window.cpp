@@ -149,7 +149,7 @@ Tensor WindowAttention::attend_tile(const Tensor& q, const Tensor& k, const Tens
   nn::AttendOptions how;
   how.scale = scale_;
   how.scaled_bias = bias;
-  if (!q.is_meta()) how.mask = mask(q.size(2), k.size(2), positions);
+  how.mask = mask(q.size(2), k.size(2), positions).to(q.device());
   how.dropout = options_.attention_dropout;
   return nn::attend(q, k, v, how, is_training(), scope);
 }

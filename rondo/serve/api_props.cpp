@@ -31,7 +31,7 @@ json limits_json(const Limits& l) {
           {"lines", l.lines},
           {"running", l.running},
           {"queue", l.queue},
-          {"queue_seconds", l.queue_seconds},
+          {"queue_seconds", l.http.queue_seconds},
           {"states", l.states},
           {"state_bytes", l.state_bytes},
           {"state_ttl_seconds", l.state_ttl_seconds},

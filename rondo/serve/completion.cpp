@@ -112,7 +112,7 @@ std::vector<int32_t> Completion::tokens_of(const http::CompletionRequest::Prompt
 
 void Completion::start() {
   const auto n = static_cast<size_t>(request_.n);
-  metrics_.cached_tokens += from_.tokens;
+  metrics_.cached_tokens += from_.tokens * static_cast<int64_t>(prompts_.size());
   for (size_t p = 0; p < prompts_.size(); ++p) {
     Choice& first = *choices_[p * n];
     first.sequence.prompt = prompts_[p];

@@ -104,7 +104,7 @@ void Engine::expire_queue() {
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     for (auto at = queue_.begin(); at != queue_.end();) {
-      const bool late = seconds_since((*at)->queued) > limits_.queue_seconds;
+      const bool late = seconds_since((*at)->queued) > limits_.http.queue_seconds;
       if (late && !(*at)->abandoned()) expired.push_back(*at);
       at = late || (*at)->abandoned() ? queue_.erase(at) : at + 1;
     }

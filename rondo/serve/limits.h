@@ -11,7 +11,6 @@ struct Limits {
   http::CompletionLimits completion;
   int64_t running = 16;          // sequences, translations and images computed at once
   int64_t queue = 64;            // waiting requests → 429
-  double queue_seconds = 30;     // → 503
   int64_t text_bytes = 8 << 20;  // of a body → 413
   int64_t image_bytes = 16 << 20;
   int64_t image_pixels = 50'000'000;

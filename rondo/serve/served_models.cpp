@@ -56,7 +56,7 @@ void add_model(ServedModels& models, const std::string& name, TrainedLanguageMod
   auto served = std::make_unique<ServedLanguageModel>();
   served->name = name;
   served->fingerprint = trained.fingerprint();
-  served->recurrent = trained.model->config().time.kind == "block-recurrent";
+  served->recurrent = trained.model->stack().has_states();
   const auto compiled =
       std::make_shared<CompiledLanguageModel>(trained.model, packed_format(options.weights));
   served->scheduler = std::make_unique<LanguageScheduler>(

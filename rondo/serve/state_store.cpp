@@ -9,6 +9,7 @@
 
 #include "rondo/base/error.h"
 #include "rondo/base/log.h"
+#include "rondo/base/text.h"
 
 namespace rondo::serve {
 namespace {
@@ -155,7 +156,12 @@ void StateStore::restore(const Load& load) {
       const std::string name = path.stem();
       http::check_state_name(name, "");
       std::optional<SavedState> saved = load(path);
-      if (!saved || saved->bytes > limits_.state_bytes) continue;
+      if (!saved) continue;
+      if (saved->bytes > limits_.state_bytes) {
+        log_warn("{}: skipped: {} exceed --state-bytes ({})", path.string(),
+                 human_bytes(saved->bytes), human_bytes(limits_.state_bytes));
+        continue;
+      }
       make_room(saved->bytes);
       bytes_ += saved->bytes;
       const double now = wall_seconds();

@@ -140,11 +140,12 @@ WeightSimilarity compare_weights(const NamedWeights& weights, const std::string&
 
 void draw_levels(Page& page, const SignalSizes& found, const WeightSimilarity& w, bool signals) {
   HeatMap map;
-  map.title = fmt::format(
-      signals
-          ? "{}, {}: cosine between the levels' {} signals"
-          : "{}, {}: difference between the levels' effective {} weights, relative to their norm",
-      found.name, w.group, w.part);
+  map.title = fmt::format("{}, {}: ", found.name, w.group);
+  map.title += signals ? fmt::format("cosine between the levels' {} signals", w.part)
+                       : fmt::format(
+                             "difference between the levels' effective {} weights, "
+                             "relative to their norm",
+                             w.part);
   map.x_label = "level";
   map.y_label = "level";
   map.legend = signals ? "cosine" : "difference";

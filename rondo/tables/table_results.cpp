@@ -139,8 +139,8 @@ ClaimResult judge(const TableClaim& claim, const CellResult& a, const CellResult
   const Pairs pairs = common_seeds(a, b);
   if (pairs.a.empty()) {
     // A row that never converges is worse than one that does.
-    if (!a.seeds.empty() && b.diverged > 0) result.verdict = Verdict::holds;
-    if (!b.seeds.empty() && a.diverged > 0) result.verdict = Verdict::reversed;
+    if (!a.seeds.empty() && b.seeds.empty() && b.diverged > 0) result.verdict = Verdict::holds;
+    if (!b.seeds.empty() && a.seeds.empty() && a.diverged > 0) result.verdict = Verdict::reversed;
     if (result.verdict != Verdict::missing) result.method = "the other row diverged";
     return result;
   }

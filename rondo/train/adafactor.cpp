@@ -36,7 +36,7 @@ double moment_decay(int64_t step) {
   return 1.0 - std::pow(static_cast<double>(step), -kDecayExponent);
 }
 
-double root_mean_square(const Tensor& x) { return std::sqrt(x.square().mean().item<double>()); }
+Tensor root_mean_square(const Tensor& x) { return x.square().mean().sqrt_(); }  // []
 
 }  // namespace
 
@@ -49,8 +49,8 @@ Adafactor::Adafactor(const OptimizerConfig& config, const std::vector<OptimizedP
       Shape columns = rows;
       rows[static_cast<size_t>(f.column)] = 1;
       columns[static_cast<size_t>(f.row)] = 1;
-      slot.moments["row"] = at::zeros(rows);
-      slot.moments["column"] = at::zeros(columns);
+      slot.moments["row"] = at::zeros(rows, slot.value.options());
+      slot.moments["column"] = at::zeros(columns, slot.value.options());
     } else {
       slot.moments["square"] = at::zeros_like(slot.value);
     }
@@ -77,9 +77,9 @@ void Adafactor::update(Slot& slot, const Tensor& gradient, const Step& step) {
     square.mul_(decay).add_(squared, 1.0 - decay);
     y = g * square.rsqrt();
   }
-  const double size = std::max(kParameterFloor, root_mean_square(slot.value));
-  const double clip = std::max(1.0, root_mean_square(y) / kClipping);
-  y.mul_(step.rate * size / clip);
+  const Tensor size = root_mean_square(slot.value).clamp_min_(kParameterFloor);
+  const Tensor clip = root_mean_square(y).div_(kClipping).clamp_min_(1.0);
+  y.mul_(size.div_(clip).mul_(step.rate));
   if (beta1_ > 0.0) {
     Tensor& mean = slot.moments["mean"];
     mean.mul_(beta1_).add_(y, 1.0 - beta1_);

@@ -4,8 +4,10 @@
 #include <fmt/format.h>
 
 #include "rondo/base/error.h"
+#include "rondo/base/log.h"
 #include "rondo/model/vision.h"
 #include "rondo/nn/loss.h"
+#include "rondo/train/device.h"
 #include "rondo/train/image_score.h"
 #include "rondo/train/start.h"
 
@@ -78,6 +80,10 @@ ImageTask::ImageTask(const RunConfig& config, ProcessGroup* group)
                 "specify the images: --set data.train=FOLDER, with a subfolder per class");
   }
   train_ = open_labeled_images(config.images.train, "data.train", classes, nullptr);
+  if (const auto found = static_cast<int64_t>(train_->classes().size()); found < classes) {
+    log_warn("the network has {} classes, the data {}: set model.classes={} unless this is meant",
+             classes, found, found);
+  }
   if (!config.images.valid.empty()) {
     valid_ = open_labeled_images(config.images.valid, "data.valid", classes, train_.get());
   }
@@ -85,6 +91,7 @@ ImageTask::ImageTask(const RunConfig& config, ProcessGroup* group)
   if (teacher_ != nullptr) teacher_runner_ = std::make_unique<ImageRunner>(teacher_->network);
   network_ = build_network(config.model);
   start_weights(*network_, config.train);
+  network_->to(training_device(config.train, group));
   loader_ = std::make_unique<ImageLoader>(*train_, config.augment,
                                           training_loader(config, shard_of(group)));
 }
@@ -124,10 +131,11 @@ LossSum ImageTask::next_loss() {
   // Uses the batch's own memory, which is refilled only after the backward pass.
   const Tensor images =
       at::from_blob(batch_.pixels.data(), {batch_.rows, 3, batch_.side, batch_.side}, at::kFloat);
-  const Tensor teacher = teacher_ != nullptr ? teacher_logits(images) : Tensor();
-  const Tensor wanted = targets();
+  const at::Device device = network_->device();
+  const Tensor teacher = teacher_ != nullptr ? teacher_logits(images).to(device) : Tensor();
+  const Tensor wanted = targets().to(device);
   State state;
-  const NamedTensors outputs = network_->forward({{"images", images}}, state, Scope());
+  const NamedTensors outputs = network_->forward({{"images", images.to(device)}}, state, Scope());
   LossSum loss;
   loss.count = batch_.rows;
   loss.sum =

@@ -87,11 +87,12 @@ double LanguageScore::bits_per_token() const { return nats / M_LN2 / static_cast
 double LanguageScore::bits_per_byte() const { return nats / M_LN2 / bytes; }
 double LanguageScore::word_perplexity() const { return std::exp(nats / words); }
 
-SegmentTensors::SegmentTensors(const SegmentBatch& batch) {
+SegmentTensors::SegmentTensors(const SegmentBatch& batch, at::Device device) {
   const auto matrix = [&](const std::vector<int64_t>& values) {
     return torch::from_blob(const_cast<int64_t*>(values.data()), {batch.rows, batch.length},
                             at::kLong)
-        .clone();
+        .clone()
+        .to(device);
   };
   tokens = matrix(batch.tokens);
   labels = matrix(batch.labels);
@@ -133,7 +134,7 @@ LanguageScore score_documents(LanguageModel& model, const Documents& documents,
   Progress progress(options.progress ? "eval" : "evaluating", total, shown_progress(options));
   while (reader.next(batch)) {
     if (options.stop && options.stop()) break;
-    SegmentTensors t(batch);
+    SegmentTensors t(batch, model.device());
     if (batch.rows == 1 && batch.document[0] >= 0) t.shorten(real_tokens(batch, documents));
     // A state passed by the caller is the context of the first document.
     if (!keeps_first) carried = carried.reset(t.reset);
@@ -142,7 +143,8 @@ LanguageScore score_documents(LanguageModel& model, const Documents& documents,
     const Tensor logits = model.forward_tokens(t.tokens, carried, Scope(), options.zero_states);
     const Tensor losses = at::cross_entropy_loss(logits.flatten(0, 1).to(at::kFloat),
                                                  t.labels.flatten(), {}, at::Reduction::None,
-                                                 /*ignore_index=*/-1);
+                                                 /*ignore_index=*/-1)
+                              .to(at::kCPU);
     add_batch(batch, documents, losses.view(t.labels.sizes()), score,
               options.items != nullptr ? &blocks : nullptr);
     if (state != nullptr) {

@@ -51,13 +51,13 @@ struct ScoreOptions {
 // Processes the documents in order, carrying the state within each; nothing is shuffled. The caller
 // sets the network's mode (train or eval). `state` (may be null; one row): the context before the
 // first document; on return, the state after the last token, with its logits and the document's
-// recent tokens, so that Writer can continue from it.
+// recent tokens, so that Generator can continue from it.
 LanguageScore score_documents(LanguageModel& model, const Documents& documents,
                               const ScoreOptions& options, State* state = nullptr);
 
-// A segment batch as tensors: tokens and labels [B, N], reset [B].
+// A segment batch as tensors: tokens and labels [B, N] on the device, reset [B] on the CPU.
 struct SegmentTensors {
-  explicit SegmentTensors(const SegmentBatch& batch);
+  explicit SegmentTensors(const SegmentBatch& batch, at::Device device = at::kCPU);
   // Keeps only the first `length` tokens.
   void shorten(int64_t length);
   Tensor tokens, labels, reset;

@@ -7,6 +7,7 @@
 #include "rondo/base/log.h"
 #include "rondo/base/memory_limit.h"
 #include "rondo/base/text.h"
+#include "rondo/train/device.h"
 #include "rondo/train/start.h"
 
 namespace rondo {
@@ -98,6 +99,7 @@ LanguageTask::LanguageTask(const RunConfig& config, const std::string& cache_fol
       reader_(*train_, training_segments(config, *tokenizer_, shard_of(group))),
       model_(std::make_shared<LanguageModel>(language_config(config))) {
   start_weights(*model_, config.train);
+  model_->to(training_device(config.train, group));
   if (config.train.recompute_levels > 0 && model_->stack().feedback_level() != kNone) {
     throw Error(ExitCode::bad_input,
                 "train.recompute_levels: not supported with feedback, whose gradient flows through "
@@ -108,7 +110,7 @@ LanguageTask::LanguageTask(const RunConfig& config, const std::string& cache_fol
 
 LossSum LanguageTask::next_loss() {
   reader_.next(batch_);
-  const SegmentTensors t(batch_);
+  const SegmentTensors t(batch_, model_->device());
   state_before_ = state_.reset(t.reset);
   state_ = state_before_;
   return model_->loss_of_tokens(t.tokens, t.labels, state_, config_.train.label_smoothing);
@@ -153,7 +155,7 @@ Metrics LanguageTask::probe() {
   if (!model_->stack().has_states() || batch_.rows == 0) return {};
   const at::NoGradGuard no_grad;
   model_->eval();
-  const SegmentTensors t(batch_);
+  const SegmentTensors t(batch_, model_->device());
   const auto loss = [&](bool zero_states, const Scope& scope) {
     State state = state_before_;
     const Tensor logits = model_->forward_tokens(t.tokens, state, scope, zero_states);
@@ -185,7 +187,9 @@ void LanguageTask::restore(const std::string& position, const NamedTensors& carr
                            bool other_rows) {
   reader_.seek(position, other_rows);
   state_ = State();
-  for (const auto& [name, tensor] : carried) state_.set(name, tensor);
+  for (const auto& [name, tensor] : carried) {
+    state_.set(name, State::stays_on_cpu(name) ? tensor : tensor.to(model_->device()));
+  }
 }
 
 double effective_rank(const Tensor& state) {

@@ -8,6 +8,7 @@
 
 #include "rondo/base/error.h"
 #include "rondo/base/progress.h"
+#include "rondo/train/device.h"
 #include "rondo/train/start.h"
 
 namespace rondo {
@@ -55,17 +56,20 @@ PairBatchOptions batch_options(const RunConfig& config, const PairTokenizers& to
   return o;
 }
 
-Tensor batch_tensor(const std::vector<int64_t>& values, int64_t rows, int64_t length) {
+Tensor batch_tensor(const std::vector<int64_t>& values, int64_t rows, int64_t length,
+                    at::Device device) {
   // Cloned: the reader reuses its buffers, autograd keeps the tensors it was given.
-  return at::from_blob(const_cast<int64_t*>(values.data()), {rows, length}, at::kLong).clone();
+  return at::from_blob(const_cast<int64_t*>(values.data()), {rows, length}, at::kLong)
+      .clone()
+      .to(device);
 }
 
 }  // namespace
 
-PairTensors::PairTensors(const PairBatch& batch)
-    : source(batch_tensor(batch.source, batch.rows, batch.source_length)),
-      target(batch_tensor(batch.target, batch.rows, batch.target_length)),
-      labels(batch_tensor(batch.labels, batch.rows, batch.target_length)) {}
+PairTensors::PairTensors(const PairBatch& batch, at::Device device)
+    : source(batch_tensor(batch.source, batch.rows, batch.source_length, device)),
+      target(batch_tensor(batch.target, batch.rows, batch.target_length, device)),
+      labels(batch_tensor(batch.labels, batch.rows, batch.target_length, device)) {}
 
 TranslationTask::TranslationTask(const RunConfig& config, const std::string& cache_folder,
                                  ProcessGroup* group)
@@ -77,11 +81,12 @@ TranslationTask::TranslationTask(const RunConfig& config, const std::string& cac
       batches_(*train_, batch_options(config, tokenizers_, shard_of(group))),
       model_(std::make_shared<EncoderDecoder>(translation_config(config))) {
   start_weights(*model_, config.train);
+  model_->to(training_device(config.train, group));
 }
 
 LossSum TranslationTask::next_loss() {
   batches_.next(batch_);
-  const PairTensors t(batch_);
+  const PairTensors t(batch_, model_->device());
   State state = model_->encode(t.source, Scope());
   return model_->loss_of_target(t.target, t.labels, state, config_.train.label_smoothing);
 }
@@ -117,7 +122,7 @@ std::optional<Task::Evaluation> TranslationTask::evaluate(const StopCheck& stop)
     tokens += batch.target_tokens;
     progress.update(tokens);
     if (number % shard.size != shard.rank) continue;
-    const PairTensors t(batch);
+    const PairTensors t(batch, model_->device());
     State state = model_->encode(t.source, Scope());
     const LossSum sum = model_->loss_of_target(t.target, t.labels, state);
     sums[0] += sum.sum.item<double>();

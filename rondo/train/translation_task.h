@@ -9,9 +9,9 @@
 
 namespace rondo {
 
-// A batch as tensors: source [B, S], target and labels [B, T].
+// A batch as tensors on a device: source [B, S], target and labels [B, T].
 struct PairTensors {
-  explicit PairTensors(const PairBatch& batch);
+  explicit PairTensors(const PairBatch& batch, at::Device device = at::kCPU);
   Tensor source, target, labels;
 };
 

@@ -115,6 +115,14 @@ TEST(TrainVerb, WithoutDataLeavesNothingBehind) {
   t.train("run", {"--set", "train.steps=2"});
 }
 
+// Debian's libtorch has no CUDA; with one that has, there is still no GPU where tests run.
+TEST(TrainVerb, RefusesADeviceThatIsNotThere) {
+  const Trainee t;
+  expect_refusal(rondo(t.command("run", {"--set", "train.device=cuda"})), ExitCode::bad_input,
+                 "train.device: cuda: this libtorch has no CUDA");
+  EXPECT_FALSE(exists(t.file("run")));
+}
+
 TEST(TrainVerb, SaysWhereAConfigurationIsWrong) {
   const Trainee t;
   const std::string good = slurp(t.config());

@@ -94,6 +94,12 @@ TEST_F(PaperTables, ARowIsAnExperiment) {
   EXPECT_EQ(experiment_stem(path + ":rec"), "table-rec");
 }
 
+TEST_F(PaperTables, ARowOfALaterColumnNeedsNoColumn) {
+  const Experiment row = find_experiment({"sret/figure10:deep-108", true, {}, {}});
+  const Experiment named = find_experiment({"sret/figure10:deep-108@depth", true, {}, {}});
+  EXPECT_EQ(dump_run_config(row.config), dump_run_config(named.config));
+}
+
 TEST_F(PaperTables, MistakesAreSaidWithFileAndLine) {
   const auto expect = [&](const std::string& from, const std::string& to, const std::string& part) {
     const std::string said = refusal(from, to);

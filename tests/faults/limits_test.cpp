@@ -163,9 +163,9 @@ TEST(LimitsOfShell, WithLessRoomFewerThreads) {
 }
 
 TEST(LimitsOfShell, ThreadsThatCannotBeStarted) {
-  const Trainee t;  // stacks of 2 GB each
+  const Trainee t;  // stacks of 1 GB each
   const Result result =
-      under("ulimit -s 2000000; ulimit -v 2500000", t.command("run", {"--set", "train.threads=3"}));
+      under("ulimit -s 1000000; ulimit -v 2500000", t.command("run", {"--set", "train.threads=3"}));
   expect_refusal(result, ExitCode::failure, "cannot start 3 threads");
 }
 

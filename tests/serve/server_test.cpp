@@ -155,6 +155,24 @@ TEST(WholeServer, OtherSitesAreRefused) {
   EXPECT_TRUE(answered(get("localhost", "Origin: http://localhost\r\n"), 200));
 }
 
+TEST(WholeServer, RequestsThatWaitedAreAnswered) {
+  Limits limits;
+  limits.running = 1;
+  limits.http.request_seconds = 0.3;
+  limits.http.queue_seconds = 5;
+  limits.http.write_stall_seconds = 0.05;
+  const WholeServer s(limits);
+  std::vector<std::thread> clients;
+  std::atomic<int> answers{0};
+  for (uint64_t c = 0; c < 3; ++c) {
+    clients.emplace_back([&, c] {
+      if (s.call("POST", "/v1/completions", asked(c, 60000)).rfind("HTTP/1.1 ", 0) == 0) ++answers;
+    });
+  }
+  for (std::thread& client : clients) client.join();
+  EXPECT_EQ(answers, 3);
+}
+
 TEST(WholeServer, SlowUploadsHaveNoDeadline) {
   Limits limits;
   limits.http.request_seconds = 0.2;

@@ -120,6 +120,15 @@ TEST_F(TableFolders, ClaimsAreJudgedByPairsOfSeeds) {
   EXPECT_EQ(*r.cell("main", "good")->paper, 80.5);
 }
 
+TEST_F(TableFolders, ARowWithFinishedSeedsHasNotOnlyDiverged) {
+  make("accuracy");
+  finish("good", 1, 70);
+  diverge("good", 2);
+  finish("bad", 2, 69);
+  diverge("bad", 1);
+  EXPECT_EQ(claim(read_table_results(folder_.path()), "better").verdict, Verdict::missing);
+}
+
 TEST_F(TableFolders, LowerIsBetterForBits) {
   make("bits_per_token");
   for (int seed = 1; seed <= 2; ++seed) {

@@ -24,6 +24,7 @@
 #include "rondo/model/cost.h"
 #include "rondo/nn/precision.h"
 #include "rondo/project/runs.h"
+#include "rondo/train/device.h"
 #include "rondo/train/image_task.h"
 #include "rondo/train/language_task.h"
 #include "rondo/train/trainer.h"
@@ -79,6 +80,7 @@ RunConfig with_tokenizers(RunConfig config, const std::string& run, const std::s
 
 std::unique_ptr<Task> make_task(const RunConfig& config, const std::string& cache,
                                 ProcessGroup* group = nullptr) {
+  training_device(config.train, group);  // checked before data is prepared
   const std::string task = config.model.task();
   if (task == "lm") return std::make_unique<LanguageTask>(config, cache, group);
   if (task == "translation") return std::make_unique<TranslationTask>(config, cache, group);

@@ -4,10 +4,10 @@
 #include <dlfcn.h>
 #include <fmt/format.h>
 #include <malloc.h>
-#include <signal.h>
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>

@@ -40,21 +40,26 @@ float* aligned(float* at) {
                   static_cast<int64_t>(sizeof(float));
 }
 
-// Stores one vector of results at `column`; the last one may be cut off.
+// Stores the columns of a vector that is cut off by the end of the row. Not inlined: one copy for
+// each vector of each block is more code than the instruction cache holds.
+HWY_NOINLINE void put_last(const Rows& work, const float* sums, float* to, int64_t column) {
+  for (int64_t i = 0; i < work.w->out - column; ++i) {
+    to[i] = work.bias != nullptr ? sums[i] + work.bias[column + i] : sums[i];
+  }
+}
+
+// Stores one vector of results at `column`.
 HWY_INLINE void put(const Rows& work, Floats sum, int64_t row, int64_t column) {
   const Lane d;
-  const int64_t out = work.w->out;
   float* to = work.y + row * work.y_stride + column;
   if (work.w->scale != nullptr) sum = hn::Mul(sum, hn::LoadU(d, work.w->scale + column));
-  if (column + kLanes <= out) {
+  if (column + kLanes <= work.w->out) {
     if (work.bias != nullptr) sum = hn::Add(sum, hn::LoadU(d, work.bias + column));
     return hn::StoreU(sum, d, to);
   }
   HWY_ALIGN float rest[kLanes];
   hn::Store(sum, d, rest);
-  for (int64_t i = 0; i < out - column; ++i) {
-    to[i] = work.bias != nullptr ? rest[i] + work.bias[column + i] : rest[i];
-  }
+  put_last(work, rest, to, column);
 }
 
 // Otherwise g++ rereads weights from memory for every row when there are few rows.
@@ -113,8 +118,14 @@ HWY_NOINLINE void block(const Rows& work, const float* w, int64_t row, int64_t p
   }
 }
 
-// Rows whose sums fit in registers at once.
-constexpr int64_t kMostRows = 6;
+// Rows and panels whose sums fit in registers at once. With 32 registers, more than 6 rows take
+// two panels: a pass over 12 rows reads weights once where 6 + 6 would read them twice, the second
+// time from L2 (8 rows: 220 GFLOP/s instead of 160 on Zen 5; docs/performance.md).
+constexpr bool kWideVectors = kParts == 1;
+constexpr int64_t kFewRows = 6;
+constexpr int64_t kManyRows = kWideVectors ? 12 : kFewRows;
+constexpr int64_t kPanelsOfFew = kWideVectors ? kPanelsTogether : 1;
+constexpr int64_t kPanelsOfMany = kWideVectors ? 2 : 1;
 
 // `count` ≤ Count rows.
 template <int64_t Count, int64_t Panels>
@@ -165,7 +176,7 @@ void widen(const PackedMatrix& m, int64_t panel, int64_t count, float* to) {
 
 // All rows of a few panels, which stay in the L2 cache while the next panels are prefetched into
 // it.
-template <int64_t Panels>
+template <int64_t MostRows, int64_t Panels>
 void rows_of(const Rows& work, int64_t panel, bool more, float* wide) {
   const PackedMatrix& m = *work.w;
   const int64_t columns = m.columns();
@@ -176,37 +187,42 @@ void rows_of(const Rows& work, int64_t panel, bool more, float* wide) {
     widen(m, panel, Panels, wide);
     w = wide;
   }
-  // Blocks of nearly equal numbers of rows: a block of few rows waits for weights from L2, so 8
-  // rows as 4 + 4 are faster than as 6 + 2 (measured, docs/performance.md).
-  const int64_t blocks = (work.rows + kMostRows - 1) / kMostRows;
+  // Blocks of nearly equal numbers of rows: a block of few rows waits for weights from L2, so 14
+  // rows as 7 + 7 are faster than as 12 + 2.
+  const int64_t blocks = (work.rows + MostRows - 1) / MostRows;
   const int64_t lines = more ? Panels * bytes / kLine : 0;
   for (int64_t b = 0; b < blocks; ++b) {
     const int64_t first = work.rows * b / blocks;
     const int64_t last = work.rows * (b + 1) / blocks;
     const int64_t from = lines * first / work.rows;
     const Ahead ahead = {data + Panels * bytes + from * kLine, lines * last / work.rows - from};
-    block_of<kMostRows, Panels>(work, w, first, last - first, panel, ahead);
+    block_of<MostRows, Panels>(work, w, first, last - first, panel, ahead);
   }
 }
 
-void packed_rows_of(const PackedMatrix& w, const InputRows& x, const float* bias, int64_t first,
-                    int64_t last, const OutputRows& y) {
-  const Rows work = {&w, x.data, x.stride, x.count, bias, y.data, y.stride};
-  constexpr int64_t kTogether = kParts == 1 ? kPanelsTogether : 1;  // as registers allow
-  thread_local std::vector<float> room;                             // reused by the next product
+template <int64_t MostRows, int64_t Together>
+void all_panels(const Rows& work, int64_t first, int64_t last) {
+  thread_local std::vector<float> room;  // reused by the next product
   float* wide = nullptr;
-  if (w.format != PackedFormat::fp32) {
-    const int64_t numbers = kTogether * w.columns() * kPanel;
+  if (work.w->format != PackedFormat::fp32) {
+    const int64_t numbers = Together * work.w->columns() * kPanel;
     if (room.size() < static_cast<size_t>(numbers + kPanel)) {
       room.resize(static_cast<size_t>(numbers + kPanel));
     }
     wide = aligned(room.data());
   }
   int64_t p = first;
-  for (; p + kTogether <= last; p += kTogether) {
-    rows_of<kTogether>(work, p, p + 2 * kTogether <= last, wide);
+  for (; p + Together <= last; p += Together) {
+    rows_of<MostRows, Together>(work, p, p + 2 * Together <= last, wide);
   }
-  for (; p < last; ++p) rows_of<1>(work, p, p + 2 <= last, wide);
+  for (; p < last; ++p) rows_of<MostRows, 1>(work, p, p + 2 <= last, wide);
+}
+
+void packed_rows_of(const PackedMatrix& w, const InputRows& x, const float* bias, int64_t first,
+                    int64_t last, const OutputRows& y) {
+  const Rows work = {&w, x.data, x.stride, x.count, bias, y.data, y.stride};
+  if (x.count <= kFewRows) return all_panels<kFewRows, kPanelsOfFew>(work, first, last);
+  all_panels<kManyRows, kPanelsOfMany>(work, first, last);
 }
 
 }  // namespace

@@ -20,7 +20,8 @@
 #include "rondo/config/global_batch.h"
 #include "rondo/config/paper_table.h"
 #include "rondo/config/trained_files.h"
-#include "rondo/data/parallel_text.h"
+#include "rondo/data/pair_tokenizers.h"
+#include "rondo/data/tokenizer.h"
 #include "rondo/model/cost.h"
 #include "rondo/nn/precision.h"
 #include "rondo/project/runs.h"
@@ -62,18 +63,7 @@ RunConfig with_tokenizers(RunConfig config, const std::string& run, const std::s
     config.data.tokenizer = tokenizer_file(config.data.tokenizer, {config.data.train}, cache);
   }
   if (task == "translation" && !config.pairs.train.empty()) {
-    const auto request = [&](std::string& spec, bool source, bool target) {
-      if (!parse_tokenizer_request(spec).has_value()) return;
-      const ParallelFiles files =
-          find_parallel(config.pairs.train, config.pairs.source, config.pairs.target);
-      std::vector<std::string> sources;
-      if (source) sources.push_back(files.source);
-      if (target && !files.target.empty()) sources.push_back(files.target);
-      spec = tokenizer_file(spec, sources, cache);
-    };
-    request(config.pairs.tokenizer, true, true);
-    request(config.pairs.source_tokenizer, true, false);
-    request(config.pairs.target_tokenizer, false, true);
+    train_pair_tokenizers(config.pairs, cache);
   }
   return config;
 }

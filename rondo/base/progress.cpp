@@ -93,6 +93,13 @@ std::string bar_text(double fraction, int64_t cells) {
 
 }  // namespace
 
+ProgressOptions loading_progress() {
+  ProgressOptions shown;
+  shown.delay = 2;
+  shown.transient = true;
+  return shown;
+}
+
 Progress::Progress(std::string label, int64_t total, ProgressOptions options)
     : label_(std::move(label)),
       total_(total),

@@ -21,6 +21,9 @@ struct ProgressOptions {
   bool transient = false;  // the bar is erased when it ends
 };
 
+// For work that is usually quick, such as opening data: shown after 2 seconds, erased at the end.
+ProgressOptions loading_progress();
+
 // Not thread-safe: update from one thread. Updates are cheap; draws at most ten times a second.
 class Progress {
  public:

@@ -11,6 +11,7 @@
 
 #include "rondo/base/error.h"
 #include "rondo/base/part_spec.h"
+#include "rondo/base/progress.h"
 #include "rondo/base/text.h"
 #include "rondo/data/cache_file.h"
 #include "rondo/data/text_source.h"
@@ -121,20 +122,31 @@ ParallelFiles find_parallel(const std::string& spec, const std::string& source_l
                             printable(spec, PATH_MAX)),
                 "count lines, or give a percentage");
   }
-  PairReader reader(files);
-  std::string source;
-  std::string target;
-  while (reader.next(source, target)) {
-  }
-  files.first_line = part_place(part.first, reader.line(), 0);
-  files.last_line = part_place(part.last, reader.line(), reader.line());
+  const int64_t pairs = pairs_in(files);
+  files.first_line = part_place(part.first, pairs, 0);
+  files.last_line = part_place(part.last, pairs, pairs);
   if (files.first_line >= files.last_line) {
     throw Error(ExitCode::bad_input,
                 fmt::format("{}: the part selects none of {}", printable(spec, PATH_MAX),
-                            counted(reader.line(), "sentence pair")),
+                            counted(pairs, "sentence pair")),
                 "choose another part");
   }
   return files;
+}
+
+int64_t pairs_in(const ParallelFiles& files) {
+  PairReader reader(files);
+  int64_t total = 0;
+  for (const std::string& file : {files.source, files.target}) {
+    struct stat info {};
+    if (!file.empty() && ::stat(file.c_str(), &info) == 0) total += info.st_size;
+  }
+  Progress progress("counting sentence pairs", total, loading_progress());
+  std::string source;
+  std::string target;
+  while (reader.next(source, target)) progress.update(reader.consumed());
+  progress.finish();
+  return reader.line();
 }
 
 // The lines of one file, or their first two columns.

@@ -78,6 +78,9 @@ class PairReader {
   bool over_long_ = false;
 };
 
+// The number of pairs, by reading them all; shows progress if that takes long.
+int64_t pairs_in(const ParallelFiles& files);
+
 // Tokens in a mapping, stored as narrow as possible. Cheap to copy; valid as long as its owner.
 class TokenSpan {
  public:

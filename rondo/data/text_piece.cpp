@@ -7,6 +7,7 @@
 
 #include "rondo/base/error.h"
 #include "rondo/base/part_spec.h"
+#include "rondo/base/progress.h"
 #include "rondo/base/text.h"
 #include "rondo/data/text_source.h"
 #include "rondo/data/text_stream.h"
@@ -36,9 +37,15 @@ int64_t text_bytes(const std::string& path) {
   TextReader reader(path);
   std::vector<char> block(size_t{1} << 20);
   int64_t size = 0;
+  std::error_code unknown;  // the size of the file itself
+  const uintmax_t total = std::filesystem::file_size(path, unknown);
+  Progress progress("measuring " + std::filesystem::path(path).filename().string(),
+                    unknown ? 0 : static_cast<int64_t>(total), loading_progress());
   while (const size_t got = reader.read(block.data(), block.size())) {
     size += static_cast<int64_t>(got);
+    progress.update(reader.consumed());
   }
+  progress.finish();
   return size;
 }
 

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <climits>
+#include <filesystem>
 #include <string_view>
 #include <system_error>
 #include <utility>
@@ -194,11 +195,15 @@ size_t TextReader::read_stream(char* out, size_t size) {
 
 int64_t TextReader::consumed() const { return stream_->consumed(); }
 
-std::string read_source(const std::string& path, int64_t max_bytes) {
+std::string read_source(const std::string& path, int64_t max_bytes, const ProgressOptions& shown) {
   require(max_bytes >= 0, "{}: expected a limit of 0 or more bytes, got {}", path, max_bytes);
   TextReader reader(path);
   std::string text;
   std::vector<char> block(size_t{1} << 16);
+  std::error_code unknown;  // the size of a pipe
+  const uintmax_t size = std::filesystem::file_size(path, unknown);
+  Progress progress("reading " + std::filesystem::path(path).filename().string(),
+                    unknown ? 0 : static_cast<int64_t>(size), shown);
   while (const size_t got = reader.read(block.data(), block.size())) {
     if (text.size() + got > static_cast<size_t>(max_bytes)) {
       throw Error(ExitCode::bad_input,
@@ -206,7 +211,9 @@ std::string read_source(const std::string& path, int64_t max_bytes) {
                               printable(path, PATH_MAX), human_bytes(max_bytes)));
     }
     text.append(block.data(), got);
+    progress.update(reader.consumed());
   }
+  progress.finish();
   return text;
 }
 

@@ -9,6 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "rondo/base/progress.h"
+
 namespace rondo {
 
 // The byte order mark some programs put before UTF-8 text. Line readers drop it.
@@ -97,6 +99,7 @@ inline void drop_byte_order_mark(std::string& line) {
 
 // All of one file's text. Error{bad_input} if it exceeds `max_bytes`, however small the compressed
 // file is.
-std::string read_source(const std::string& path, int64_t max_bytes = kMaxSourceBytes);
+std::string read_source(const std::string& path, int64_t max_bytes = kMaxSourceBytes,
+                        const ProgressOptions& shown = loading_progress());
 
 }  // namespace rondo

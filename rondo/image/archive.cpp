@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <climits>
+#include <filesystem>
 #include <optional>
 #include <utility>
 
@@ -49,7 +50,7 @@ class TarWalker {
   TarWalker(std::string_view archive, const std::string& source)
       : archive_(archive), source_(source) {}
 
-  std::vector<TarEntry> walk() {
+  std::vector<TarEntry> walk(Progress& progress) {
     while (at_ < archive_.size()) {
       const std::string_view header = archive_.substr(at_, kTarBlock);
       if (header.size() < kTarBlock) {
@@ -60,6 +61,7 @@ class TarWalker {
       }
       at_ += kTarBlock;
       member(header);
+      progress.update(static_cast<int64_t>(at_));
     }
     return std::move(entries_);
   }
@@ -209,8 +211,13 @@ bool labels_below(std::string_view bytes, size_t record, size_t label_at, int64_
 
 }  // namespace
 
-std::vector<TarEntry> list_tar(std::string_view archive, const std::string& source) {
-  return TarWalker(archive, source).walk();
+std::vector<TarEntry> list_tar(std::string_view archive, const std::string& source,
+                               const ProgressOptions& shown) {
+  Progress progress("listing " + std::filesystem::path(source).filename().string(),
+                    static_cast<int64_t>(archive.size()), shown);
+  std::vector<TarEntry> entries = TarWalker(archive, source).walk(progress);
+  progress.finish();
+  return entries;
 }
 
 IdxArray parse_idx(std::string_view bytes, const std::string& source) {

@@ -9,6 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "rondo/base/progress.h"
+
 namespace rondo {
 
 struct TarEntry {
@@ -20,7 +22,8 @@ struct TarEntry {
 // The regular files of a tar archive (v7, ustar, GNU and pax names and sizes) in archive order;
 // links, folders and devices are skipped. Error{bad_input} naming `source` if the archive is
 // truncated, a header checksum is wrong, or there are more than kMaxSources files.
-std::vector<TarEntry> list_tar(std::string_view archive, const std::string& source);
+std::vector<TarEntry> list_tar(std::string_view archive, const std::string& source,
+                               const ProgressOptions& shown = loading_progress());
 
 // An IDX file of unsigned bytes.
 struct IdxArray {

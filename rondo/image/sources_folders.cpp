@@ -10,6 +10,7 @@
 #include "rondo/base/error.h"
 #include "rondo/base/files.h"
 #include "rondo/base/log.h"
+#include "rondo/base/progress.h"
 #include "rondo/base/text.h"
 #include "rondo/data/text_source.h"
 #include "rondo/image/sources_parts.h"
@@ -38,7 +39,7 @@ void refuse_splits(const std::string& spec, const std::vector<std::string>& fold
 
 class FolderSet : public ImageSet {
  public:
-  explicit FolderSet(const std::string& root) : root_(root) {
+  FolderSet(const std::string& root, const ProgressOptions& shown) : root_(root) {
     std::error_code error;
     for (const fs::directory_entry& entry : fs::directory_iterator(root, error)) {
       std::error_code ignored;
@@ -53,9 +54,12 @@ class FolderSet : public ImageSet {
     }
     std::sort(classes_.begin(), classes_.end());
     refuse_splits(root, classes_);
+    Progress progress("listing class folders", static_cast<int64_t>(classes_.size()), shown);
     for (size_t label = 0; label < classes_.size(); ++label) {
       add_class(static_cast<int64_t>(label));
+      progress.update(static_cast<int64_t>(label) + 1);
     }
+    progress.finish();
     if (files_.empty()) {
       refuse_set(root, "no images in class folders", kFolderAdvice);
     }
@@ -177,8 +181,9 @@ class ArchiveSet : public ImageSet {
 
 }  // namespace
 
-std::unique_ptr<ImageSet> open_class_folder(const std::string& folder) {
-  return std::make_unique<FolderSet>(folder);
+std::unique_ptr<ImageSet> open_class_folder(const std::string& folder,
+                                            const ProgressOptions& shown) {
+  return std::make_unique<FolderSet>(folder, shown);
 }
 
 std::unique_ptr<ImageSet> open_class_archive(const std::string& path, const NamedBytes& archive,

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "rondo/base/progress.h"
 #include "rondo/image/archive.h"
 #include "rondo/image/sources.h"
 
@@ -26,7 +27,8 @@ NamedBytes read_whole(const std::string& path);
                              const std::string& advice);
 
 // Class folders on disk.
-std::unique_ptr<ImageSet> open_class_folder(const std::string& folder);
+std::unique_ptr<ImageSet> open_class_folder(const std::string& folder,
+                                            const ProgressOptions& shown = loading_progress());
 
 // Class folders in an archive, below `inside` ("" for its root).
 std::unique_ptr<ImageSet> open_class_archive(const std::string& path, const NamedBytes& archive,

@@ -12,6 +12,7 @@
 
 #include "rondo/base/error.h"
 #include "rondo/base/files.h"
+#include "rondo/base/progress.h"
 #include "rondo/base/text.h"
 #include "rondo/config/recipes.h"
 #include "rondo/config/share.h"
@@ -165,12 +166,8 @@ bool is_pair_table(const std::string& path) {
 }
 
 int64_t count_pairs(const std::string& spec, const std::string& source, const std::string& target) {
-  PairReader reader(find_parallel(spec, source, target));
-  std::string a;
-  std::string b;
-  while (reader.next(a, b)) {
-  }
-  if (reader.line() > 0) return reader.line();
+  const int64_t pairs = pairs_in(find_parallel(spec, source, target));
+  if (pairs > 0) return pairs;
   throw Error(ExitCode::bad_input,
               fmt::format("{}: contains no sentence pairs", printable(spec, PATH_MAX)));
 }
@@ -191,7 +188,10 @@ ImageCount count_images(const std::string& spec) {
 TextSize measure_text(const std::string& path) {
   TextSize size;
   std::vector<char> block(size_t{1} << 20);
-  for (const std::string& file : list_sources(path)) {
+  const std::vector<std::string> files = list_sources(path);
+  Progress progress("measuring text", static_cast<int64_t>(files.size()), loading_progress());
+  for (const std::string& file : files) {
+    progress.update(size.files);
     const FileLook look = look_at_text(file);
     if (look.kind != FileKind::text && look.kind != FileKind::toml && look.kind != FileKind::json &&
         look.kind != FileKind::empty) {
@@ -209,6 +209,7 @@ TextSize measure_text(const std::string& path) {
       size.bytes += static_cast<int64_t>(got);
     }
   }
+  progress.finish();
   return size;
 }
 

@@ -108,12 +108,9 @@ std::optional<Task::Evaluation> TranslationTask::evaluate(const StopCheck& stop)
   std::vector<double> sums = {0.0, 0.0};  // nats, tokens
   int64_t tokens = 0;                     // of all processes
   int64_t number = 0;
-  ProgressOptions shown;  // only if it takes long
-  shown.delay = 2;
-  shown.transient = true;
   const int64_t all = valid_->target_tokens() + valid_->count();
   const int64_t most = config_.train.eval_tokens;
-  Progress progress("evaluating", most > 0 ? std::min(most, all) : all, shown);
+  Progress progress("evaluating", most > 0 ? std::min(most, all) : all, loading_progress());
   // All processes of a group have the same batches and take turns computing them.
   for (; (config_.train.eval_tokens == 0 || tokens < config_.train.eval_tokens) &&
          batches.next(batch);

@@ -1,4 +1,4 @@
-// What the tests of rondo/base share: a directory that removes itself, and catching an Error.
+// Shared by the tests of rondo/base: a directory that removes itself, and catching an Error.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -11,6 +11,7 @@
 #include <string>
 
 #include "rondo/base/error.h"
+#include "rondo/base/progress.h"
 
 namespace rondo::testing {
 
@@ -33,7 +34,7 @@ class TempDir {
   std::string file(const std::string& name) const { return path_ + "/" + name; }
   const std::string& path() const { return path_; }
 
-  // How many files are inside: leftovers show here.
+  // The number of files inside, to detect leftovers.
   int64_t count() const {
     const auto begin = std::filesystem::directory_iterator(path_);
     return std::distance(begin, std::filesystem::directory_iterator());
@@ -53,7 +54,18 @@ inline void spill(const std::string& path, const std::string& text) {
   std::ofstream(path, std::ios::binary) << text;
 }
 
-// The Error that `action` throws; a test failure and an Error saying so if it throws none.
+// How loading shows its progress on a terminal when every update takes a second. Output goes to
+// `screen`.
+inline ProgressOptions slow_loading(std::string& screen) {
+  ProgressOptions shown = loading_progress();
+  shown.clock = [now = 0.0]() mutable { return ++now; };
+  shown.sink = [&screen](std::string_view text) { screen.append(text); };
+  shown.terminal = true;
+  shown.columns = 80;
+  return shown;
+}
+
+// The Error that `action` throws; if it throws none, a test failure and an Error that says so.
 template <class Action>
 Error error_of(Action action) {
   try {

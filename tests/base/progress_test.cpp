@@ -1,4 +1,4 @@
-// Tests of rondo/base/progress.h, with a clock and a screen of their own.
+// Tests of rondo/base/progress.h with a fake clock and screen.
 #include "rondo/base/progress.h"
 
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 namespace rondo {
 namespace {
 
-// Time that passes when told to, and output that is kept.
+// A clock that is advanced by hand, and captured output.
 struct FakeScreen {
   double now = 100;
   std::string output;
@@ -54,6 +54,21 @@ TEST(ProgressTest, FinishSaysTheTimeTakenOnce) {
   progress.finish();
   progress.update(401);
   EXPECT_EQ(screen.take(), "");
+}
+
+TEST(ProgressTest, LoadingIsShownAfterTwoSecondsAndErased) {
+  for (const double seconds : {1.9, 2.1}) {
+    FakeScreen screen;
+    ProgressOptions options = screen.options(true);
+    options.delay = loading_progress().delay;
+    options.transient = loading_progress().transient;
+    Progress progress("reading", 100, options);
+    screen.now += seconds;
+    progress.update(50);
+    EXPECT_EQ(screen.take().find("reading") != std::string::npos, seconds > 2) << seconds;
+    progress.finish();
+    EXPECT_EQ(screen.take(), seconds > 2 ? "\r\x1b[K" : "") << seconds;
+  }
 }
 
 TEST(ProgressTest, UnknownTotalShowsCountAndRate) {

@@ -1,5 +1,5 @@
-// Text sources: what a path stands for, and reading plain, gzip and zstd files whole, in pieces,
-// cut short and damaged.
+// Text sources: what a path refers to, and reading plain, gzip and zstd files: whole, in pieces,
+// truncated and damaged.
 #include "rondo/data/text_source.h"
 
 #include <gtest/gtest.h>
@@ -30,7 +30,7 @@ class TextSource : public ::testing::Test {
     return path;
   }
 
-  // Paths below the folder.
+  // Paths relative to the folder.
   std::vector<std::string> listed(const std::string& path) {
     std::vector<std::string> names;
     for (const std::string& file : list_sources(path)) {
@@ -117,6 +117,15 @@ TEST_F(TextSource, ReadsEveryKindInAnyPieces) {
   }
 }
 
+TEST_F(TextSource, ReadingShowsProgress) {
+  const std::string path = put("big.gz", gzip(random_bytes(400'000, 4)));
+  std::string output;
+  read_source(path, kMaxSourceBytes, testing::slow_loading(output));
+  EXPECT_EQ(output.find("reading big.gz"), 1U) << output;  // after a carriage return
+  EXPECT_NE(output.find(" left"), std::string::npos) << output;
+  EXPECT_EQ(output.substr(output.size() - 4), "\r\x1b[K") << output;  // erased
+}
+
 TEST_F(TextSource, JoinsMembersAndFrames) {
   const std::string a = made_up_text(50, 1);
   const std::string b = random_bytes(200'000, 2);
@@ -150,7 +159,7 @@ TEST_F(TextSource, DamageIsRefused) {
       flipped[random.below(flipped.size())] ^= static_cast<char>(1 << random.below(8));
       const std::string path = put(name, flipped);
       try {
-        // gzip's header has fields that mean nothing to the text (time, system).
+        // gzip's header has fields that do not affect the text (time, system).
         EXPECT_TRUE(read_source(path) == text) << name;
       } catch (const Error& error) {
         EXPECT_EQ(error.code(), ExitCode::bad_input);
@@ -165,7 +174,7 @@ TEST_F(TextSource, DamageIsRefused) {
   }
 }
 
-// A frame that would make the decoder hold 256 MiB.
+// A frame that would make the decoder allocate 256 MiB.
 TEST_F(TextSource, LongWindowsAreRefused) {
   const std::string text = made_up_text(10, 1);
   const std::unique_ptr<ZSTD_CCtx, size_t (*)(ZSTD_CCtx*)> context(::ZSTD_createCCtx(),
@@ -176,7 +185,7 @@ TEST_F(TextSource, LongWindowsAreRefused) {
     std::string out(10'000, '\0');
     ZSTD_inBuffer in{text.data(), text.size(), 0};
     ZSTD_outBuffer buffer{out.data(), out.size(), 0};
-    // In two calls, so that the frame cannot say its size and the window stays.
+    // In two calls, so that the frame cannot state its size and the window stays large.
     EXPECT_EQ(::ZSTD_compressStream2(context.get(), &buffer, &in, ZSTD_e_flush), 0U);
     EXPECT_EQ(::ZSTD_compressStream2(context.get(), &buffer, &in, ZSTD_e_end), 0U);
     return out.substr(0, buffer.pos);
@@ -195,8 +204,8 @@ TEST_F(TextSource, BoundsWhatItHolds) {
   EXPECT_EQ(error_of([&] { read_source(path, 4'999'999); }).code(), ExitCode::bad_input);
 }
 
-// Small files that would become anything are refused after 32 MiB; what is merely repetitive, or
-// small, is read.
+// Small files that expand without limit are rejected after 32 MiB; merely repetitive or small ones
+// are read.
 TEST_F(TextSource, BombsAreRefused) {
   constexpr size_t kMiB = size_t{1} << 20;
   const std::string spaces(40 * kMiB, ' ');
@@ -209,7 +218,7 @@ TEST_F(TextSource, BombsAreRefused) {
   }
   const std::string short_of_it = spaces.substr(0, 32 * kMiB);
   EXPECT_EQ(read_source(put("c.gz", gzip(short_of_it))), short_of_it);
-  // Each 4 KiB block of text is there eight times over: some 25 times smaller compressed.
+  // Each 4 KiB block of text occurs eight times: compressed, it is about 25 times smaller.
   std::string text;
   for (uint64_t i = 0; text.size() < 40 * kMiB; ++i) {
     const std::string block = random_bytes(4096, i, "etaoin shrdlu");

@@ -1,5 +1,5 @@
-// Tar archives, IDX arrays and CIFAR records: what they hold, long names, and files that lie about
-// their sizes.
+// Tar archives, IDX arrays and CIFAR records: their contents, long names, and files with wrong
+// sizes.
 #include "rondo/image/archive.h"
 
 #include <gtest/gtest.h>
@@ -58,6 +58,16 @@ TEST(Tar, LongNames) {
   EXPECT_EQ(list_tar(prefixed, "x.tar").at(0).name, "dir/file.png");
 }
 
+TEST(Tar, ListingShowsProgress) {
+  const std::string archive = tar_member("a.png", "A") + tar_member("b.png", "B");  // 4 blocks
+  std::string output;
+  list_tar(archive + tar_end(), "photos/x.tar", testing::slow_loading(output));
+  EXPECT_EQ(output.find("listing x.tar"), 1U) << output;  // after a carriage return
+  EXPECT_NE(output.find("2,048/3,072  66%"), std::string::npos) << output;
+  EXPECT_NE(output.find(" left"), std::string::npos) << output;
+  EXPECT_EQ(output.substr(output.size() - 4), "\r\x1b[K") << output;  // erased
+}
+
 TEST(Tar, LiesAreRefused) {
   const std::string good = tar_member("a", "data");
   const auto refused = [](const std::string& archive) {
@@ -68,7 +78,7 @@ TEST(Tar, LiesAreRefused) {
   for (size_t size = 1; size < 512 + 4; ++size) {
     refused(good.substr(0, size));
   }
-  for (size_t at = 0; at < 512; at += 7) {  // a wrong byte makes a wrong sum
+  for (size_t at = 0; at < 512; at += 7) {  // a wrong byte gives a wrong sum
     std::string bad = good;
     bad[at] = static_cast<char>(bad[at] ^ 0x21);
     refused(bad);

@@ -1,5 +1,5 @@
-// Sets of images: every kind of source, splits and parts of them, what is refused, and the check
-// for broken files.
+// Sets of images: every kind of source, splits and parts, what is rejected, and the check for
+// broken files.
 #include "rondo/image/sources.h"
 
 #include <gtest/gtest.h>
@@ -8,6 +8,7 @@
 
 #include "rondo/base/log.h"
 #include "rondo/image/contact_sheet.h"
+#include "rondo/image/sources_parts.h"
 #include "tests/data/data_test_util.h"
 #include "tests/image/image_test_util.h"
 
@@ -38,7 +39,7 @@ class Sources : public ::testing::Test {
     return path;
   }
 
-  // Names below the folder.
+  // Names relative to the folder.
   Names names_of(const ImageSet& images) const {
     Names names;
     for (int64_t i = 0; i < images.count(); ++i) {
@@ -95,6 +96,15 @@ TEST_F(Sources, ClassFolders) {
   put("text.txt", "x");
   expect_no_set("text.txt", "not a set of images");
   expect_no_set("text.txt/train", "not a folder or tar");
+}
+
+TEST_F(Sources, ListingClassFoldersShowsProgress) {
+  for (const char* name : {"set/a/1.png", "set/b/1.png", "set/c/1.png"}) put(name, "x");
+  std::string output;
+  open_class_folder(folder_.file("set"), testing::slow_loading(output));
+  EXPECT_EQ(output.find("listing class folders"), 1U) << output;  // after a carriage return
+  EXPECT_NE(output.find("2/3  66%"), std::string::npos) << output;
+  EXPECT_NE(output.find(" left"), std::string::npos) << output;
 }
 
 TEST_F(Sources, ChecksumsKnowWhatIsInASet) {

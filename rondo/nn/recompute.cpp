@@ -13,20 +13,20 @@ namespace {
 // The states of the generators that a piece may draw from: the CPU's (permutations, seeds of
 // dropout) and, if it has one, that of the device.
 struct RandomState {
-  explicit RandomState(at::Device device) : device(device), cpu(state_of(at::kCPU)) {
+  explicit RandomState(at::Device of) : device(of), cpu(state_of(at::kCPU)) {
     if (device.is_cuda()) own = state_of(device);
   }
   void restore() const {
     set_state(at::kCPU, cpu);
     if (own.defined()) set_state(device, own);
   }
-  static Tensor state_of(at::Device device) {
-    auto generator = at::globalContext().defaultGenerator(device);
+  static Tensor state_of(at::Device of) {
+    auto generator = at::globalContext().defaultGenerator(of);
     const std::lock_guard<std::mutex> lock(generator.mutex());
     return generator.get_state();
   }
-  static void set_state(at::Device device, const Tensor& state) {
-    auto generator = at::globalContext().defaultGenerator(device);
+  static void set_state(at::Device of, const Tensor& state) {
+    auto generator = at::globalContext().defaultGenerator(of);
     const std::lock_guard<std::mutex> lock(generator.mutex());
     generator.set_state(state);
   }
@@ -36,7 +36,7 @@ struct RandomState {
 
 // What the backward pass needs, kept outside the graph's tensors.
 struct Recipe : public torch::CustomClassHolder {
-  explicit Recipe(Piece again, at::Device device) : again(std::move(again)), random(device) {}
+  Recipe(Piece piece, at::Device device) : again(std::move(piece)), random(device) {}
   Piece again;
   RandomState random;
 };

@@ -1,5 +1,5 @@
-// Networks on another device than the CPU. There is no GPU here; the meta device, whose tensors
-// have no memory, shows that a training step mixes no CPU tensor into its computation.
+// Networks on devices other than the CPU. There is no GPU here; the meta device, whose tensors have
+// no memory, shows that a training step uses no CPU tensor in its computation.
 #include <ATen/record_function.h>
 
 #include <gtest/gtest.h>
@@ -16,8 +16,8 @@
 namespace rondo {
 namespace {
 
-// Names of operations with tensors of the meta device and of the CPU, which a GPU would refuse. A
-// CPU scalar (no dimensions) may join any tensor.
+// Names of operations that mix tensors of the meta device and the CPU, which a GPU would reject. A
+// CPU scalar (no dimensions) may be combined with any tensor.
 class MixedOperations {
  public:
   MixedOperations() {
@@ -109,7 +109,7 @@ std::vector<std::string> names_of_models() {
 }
 
 INSTANTIATE_TEST_SUITE_P(Zoo, OnTheMetaDevice, ::testing::ValuesIn(names_of_models()),
-                         [](const auto& info) { return test::test_name(info.param); });
+                         [](const auto& model) { return test::test_name(model.param); });
 
 TEST(MixedOperationsWatch, SeesAMixture) {
   const MixedOperations watch;

@@ -2,10 +2,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <climits>
 #include <nlohmann/json.hpp>
 
 #include "cli/verbs.h"
 #include "rondo/base/error.h"
+#include "rondo/base/file_kind.h"
 #include "rondo/base/part_spec.h"
 #include "rondo/base/text.h"
 #include "rondo/data/text_check.h"
@@ -80,8 +82,8 @@ void print_images(const ImageSet& images, const std::vector<BadImage>& broken,
   const std::vector<int64_t> sizes = class_sizes(images);
   const auto [fewest, most] = std::minmax_element(sizes.begin(), sizes.end());
   fmt::print("images   {}\n", with_commas(images.count()));
-  fmt::print("classes  {}, of {} to {}\n", with_commas(static_cast<int64_t>(sizes.size())),
-             with_commas(*fewest), counted(*most, "image"));
+  fmt::print("classes  {}, of {}{}\n", with_commas(static_cast<int64_t>(sizes.size())),
+             *fewest == *most ? "" : with_commas(*fewest) + " to ", counted(*most, "image"));
   fmt::print("broken   {}\n", with_commas(static_cast<int64_t>(broken.size())));
   for (const BadImage& bad : broken) fmt::print("{}\n", bad.reason);  // which names the file
   for (const auto& [kind, count] : unsupported) {
@@ -196,6 +198,19 @@ void check_pair_set(const std::string& spec, const std::string& source, const st
                  "convert the files, for example with iconv");
 }
 
+// A file that cannot be data gets a message by its contents.
+void refuse_other_files(const std::string& path) {
+  const FileLook look = look_at_text(path);
+  const bool data = look.kind != FileKind::image && look.kind != FileKind::pytorch &&
+                    look.kind != FileKind::safetensors && look.kind != FileKind::tokenizer &&
+                    look.kind != FileKind::program && look.kind != FileKind::document;
+  if (data) return;
+  throw Error(ExitCode::bad_input,
+              fmt::format("{}: expected text, two parallel files or a set of images, got {}",
+                          printable(path, PATH_MAX), look.what),
+              "see 'rondo data check --help'");
+}
+
 // Whether `path` refers to images; so does a path that does not exist (a split of a data set).
 bool names_images(const std::string& path) {
   const FileLook look = look_at_text(path);
@@ -221,6 +236,7 @@ void run_data_check(const DataCheckOptions& options) {
   }
   const std::string path = parse_part(spec).path;
   if (is_pair_table(path)) return check_pair_set(spec, "source", "target", options);
+  refuse_other_files(path);
   names_images(path) ? check_image_set(spec, options) : check_text_set(spec, options);
 }
 

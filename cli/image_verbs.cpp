@@ -15,11 +15,11 @@ void add_image_verbs(CLI::App& app, int& exit_code) {
                              "rondo classify runs/sret photo.jpg --top 3"},
                             options);
   verb->callback([options, &exit_code] {
+    check_trained(options->run, "image");
     if (options->paths.empty() && options->list.empty()) {
       throw Error(ExitCode::usage, "classify: no images given",
                   "name files or folders, or a list of them: --list FILE, --list - for stdin");
     }
-    check_trained(options->run, "image");
     exit_code = run_engine("classify", *options);
   });
 }

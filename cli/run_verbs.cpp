@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <climits>
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
@@ -16,12 +17,15 @@
 #include "cli/workers.h"
 #include "rondo/base/error.h"
 #include "rondo/base/log.h"
+#include "rondo/base/text.h"
 #include "rondo/config/paper_table.h"
 #include "rondo/config/trained_files.h"
 #include "rondo/project/found_data.h"
 
 namespace rondo::cli {
 namespace {
+
+namespace fs = std::filesystem;
 
 [[noreturn]] void refuse_train(const std::string& what, const std::string& advice) {
   throw Error(ExitCode::usage, "train: " + what, advice);
@@ -59,8 +63,21 @@ bool is_silent(const TrainOptions& options) {
   return starts_workers(options) || (rank != nullptr && std::string(rank) != "0");
 }
 
+// A path with a folder or an extension is meant as data; a bare name may be a misspelled recipe.
+void refuse_missing(const std::string& given) {
+  const fs::path path = given;
+  std::error_code ignored;
+  if (fs::exists(path, ignored) || path.extension() == ".toml") return;
+  if (given.find(':') != std::string::npos) return;  // a row of a table
+  if (!path.has_parent_path() && !path.has_extension()) return;
+  throw Error(ExitCode::io, fmt::format("{}: no such file or folder", printable(given, PATH_MAX)),
+              "to train from data: a text file, a folder of texts, two parallel files, or a folder "
+              "of class folders");
+}
+
 // Data: the matching recipe, with the settings derived from the data.
 void start_from_data(TrainOptions& options) {
+  if (options.what.size() == 1) refuse_missing(options.what.front());
   const auto found = find_data({options.what, options.recipe, options.tokenizer});
   if (!found.has_value()) {
     refuse_data_options(options, "a recipe");

@@ -25,7 +25,8 @@ std::string recipe_path(const std::string& given) {
   std::string path = find_shared("recipes", given);
   if (!path.empty()) return path;
   const std::string guess = did_you_mean(given, recipe_names());
-  throw Error(ExitCode::usage, fmt::format("unknown recipe '{}'", printable(given)),
+  throw Error(ExitCode::usage,
+              fmt::format("unknown recipe '{}', and no such file or folder", printable(given)),
               guess.empty() ? "'rondo recipes' lists all names" : guess);
 }
 

@@ -136,6 +136,13 @@ FoundData found_images(const std::string& path, const DataRequest& request) {
   found.recipe = request.recipe.empty() ? "small-images" : request.recipe;
   FoundSplits splits = find_splits(path);
   const ImageCount count = count_images(splits.train);
+  if (count.classes < 2) {
+    throw Error(
+        ExitCode::bad_input,
+        fmt::format("{}: expected images of at least 2 classes, got {}",
+                    printable(splits.train, PATH_MAX), counted(count.classes, "class", "classes")),
+        "make one folder per class, with its images inside");
+  }
   found.notes.push_back(fmt::format("{}: {} in {}", splits.train, counted(count.images, "image"),
                                     counted(count.classes, "class", "classes")));
   for (const auto& [kind, files] : unsupported_images(splits.train)) {
@@ -206,6 +213,7 @@ std::string tokenizer_spec(const std::string& given) {
 
 std::optional<FoundData> find_data(const DataRequest& request) {
   const std::string& path = request.paths.front();
+  if (!request.recipe.empty()) load_recipe(request.recipe);  // rejects an unknown name
   std::error_code ignored;
   std::optional<FoundData> found;
   if (request.paths.size() == 2) {

@@ -1,4 +1,4 @@
-// rondo data: broken images are found and named; the contact sheet shows what the network sees.
+// rondo data: broken images are found and named; the contact sheet shows the network's inputs.
 #include "rondo/image/augment.h"
 #include "rondo/image/decode.h"
 #include "tests/cli/pictures.h"
@@ -8,7 +8,7 @@ namespace {
 
 Image read_picture(const std::string& path) { return decode_image(slurp(path), path); }
 
-// The image in a cell of a sheet of 16 px images.
+// The image in one cell of a sheet of 16 px images.
 Image sheet_cell(const Image& sheet, int64_t row, int64_t column) {
   return crop(sheet, 2 + column * 18, 2 + row * 18, 16, 16);
 }
@@ -16,7 +16,7 @@ Image sheet_cell(const Image& sheet, int64_t row, int64_t column) {
 TEST(DataCheck, CountsImagesAndClasses) {
   const Pictures pictures;
   const Result result = rondo_ok({"data", "check", pictures.file("train")});
-  EXPECT_EQ(result.out, "images   24\nclasses  6, of 4 to 4 images\nbroken   0\n");
+  EXPECT_EQ(result.out, "images   24\nclasses  6, of 4 images\nbroken   0\n");
   const auto json = rondo_ok({"data", "check", pictures.file("train#:2/class"), "--json"}).json();
   EXPECT_EQ(json.at("images"), 12);
   EXPECT_EQ(json.at("broken").size(), 0u);

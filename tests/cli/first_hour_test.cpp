@@ -1,4 +1,4 @@
-// The first hour: from data on disk to a model in use, a stopped run, a moved one, an export.
+// The first hour: from data on disk to a model in use; stopped runs, moved runs, exports.
 #include "tests/cli/training.h"
 
 namespace rondo::testing {
@@ -6,7 +6,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A story of some length, the same every time.
+// A text of some length, always the same.
 std::string story(int64_t lines, uint64_t seed = 1) {
   static const std::vector<std::string> kWords = {"the ",   "old ",  "man ",   "and ", "sea ",
                                                   "sails ", "home ", "again ", "by ",  "night "};
@@ -19,7 +19,7 @@ std::string story(int64_t lines, uint64_t seed = 1) {
   return text;
 }
 
-// Small enough for a test; all else is the recipe's.
+// Small enough for a test; everything else comes from the recipe.
 const Arguments kTiny = {"--set", "train.steps=4",       "--set", "model.width=16",
                          "--set", "model.hidden=32",     "--set", "model.heads=2",
                          "--set", "model.head_width=8",  "--set", "train.threads=1",
@@ -37,14 +37,14 @@ class FirstHour : public ::testing::Test {
     words.insert(words.end(), more.begin(), more.end());
     return words;
   }
-  // `rondo train novel.txt` of four steps.
+  // `rondo train novel.txt` for four steps.
   Result train(const std::string& run = "run", const Arguments& more = {}) const {
     Arguments words = {"train", file("novel.txt"), "-o", file(run)};
     words = with_cache(words, kTiny);
     words.insert(words.end(), more.begin(), more.end());
     return rondo_ok(words);
   }
-  // A run that was stopped before its first evaluation: no best model.
+  // A run stopped before its first evaluation: it has no best model.
   void train_and_stop(const std::string& run) const {
     train(run, {"--set", "train.eval_every=0"});
     fs::remove(file(run + "/best.safetensors"));
@@ -100,7 +100,7 @@ TEST_F(FirstHour, ATokenizerIsLearnedFirst) {
   EXPECT_TRUE(contains(config, "tokenizer = \"bpe:300\"")) << config;
   EXPECT_TRUE(contains(config, "vocabulary = 300")) << config;
   EXPECT_TRUE(fs::exists(file("run/tokenizer.text.model")));
-  // What was learned goes with the run: the text may go away and come back elsewhere.
+  // The trained tokenizer is kept in the run: the text may be removed and found elsewhere later.
   fs::rename(file("novel.txt"), file("moved.txt"));
   rondo_ok(with_cache({"train", file("run"), "--set", "train.steps=6", "--set",
                        "data.train=" + file("moved.txt#:-5%"), "--set",
@@ -122,6 +122,10 @@ TEST_F(FirstHour, ParallelFilesAndImages) {
   spill(file("short.en"), story(100, 2));
   const Result uneven = rondo({"train", file("c.de"), file("short.en"), "--show-config"});
   expect_refusal(uneven, ExitCode::bad_input, "has 120 lines");
+  fs::create_directories(file("one/red"));
+  spill(file("one/red/1.png"), "not decoded here");
+  expect_refusal(rondo({"train", file("one"), "--show-config"}), ExitCode::bad_input,
+                 "at least 2 classes, got 1 class");
 }
 
 TEST_F(FirstHour, WrongFilesAreRecognized) {
@@ -141,7 +145,14 @@ TEST_F(FirstHour, WrongFilesAreRecognized) {
   refusal({"info", file("novel.txt")}, "got text");
   refusal({"info", file("photo.jpg")}, "a JPEG image");
   refusal({"generate", folder_.path()}, "neither a run folder");
-  expect_refusal(rondo({"train", file("nowhere.txt")}), ExitCode::usage, "unknown recipe");
+  refusal({"classify", file("photo.jpg")}, "the model comes first");
+  refusal({"data", "check", file("photo.jpg")}, "a JPEG image");
+  for (const std::string& missing : {file("nowhere.txt"), file("nowhere"), std::string("no.txt")}) {
+    expect_refusal(rondo({"train", missing}), ExitCode::io, missing + ": no such file or folder");
+  }
+  expect_refusal(rondo({"train", "smal-text"}), ExitCode::usage, "did you mean 'small-text'");
+  expect_refusal(rondo({"train", file("novel.txt"), "--recipe", "smal-text"}), ExitCode::usage,
+                 "did you mean 'small-text'");
 }
 
 TEST_F(FirstHour, ANewRecipeIsExplainedAndTrains) {
@@ -151,7 +162,7 @@ TEST_F(FirstHour, ANewRecipeIsExplainedAndTrains) {
   EXPECT_TRUE(contains(text, "# peak learning rate")) << text;
   EXPECT_TRUE(contains(text, "window = 32")) << text;
   expect_refusal(rondo({"new", file("mine")}), ExitCode::usage, "already exists");
-  // It says what the recipe says.
+  // The recipe's summary is printed.
   const auto shown = [](const std::string& what) {
     std::string all;
     for (std::string line :
@@ -172,7 +183,7 @@ TEST_F(FirstHour, AStoppedRunIsUsedAsItsCheckpointHasIt) {
   const std::string checkpoint = file("run/checkpoints/00000004.safetensors");
   EXPECT_EQ(generate(checkpoint), generate(file("run")));
   rondo_ok({"info", checkpoint});
-  // A run that has saved nothing says so.
+  // A run without any checkpoint is reported as such.
   fs::remove_all(file("run/checkpoints"));
   expect_refusal(rondo({"generate", file("run")}), ExitCode::bad_input, "has not saved a model");
 }

@@ -1,4 +1,4 @@
-# Writes the commit that is being built to OUTPUT, if it is another than the one that stands there. Run at every build.
+# Writes the commit being built to OUTPUT if it has changed. Run at every build.
 execute_process(COMMAND git -C ${SOURCE} describe --always --dirty --abbrev=12 --exclude * OUTPUT_VARIABLE commit
                 OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET RESULT_VARIABLE status)
 if(NOT status EQUAL 0 OR commit STREQUAL "")

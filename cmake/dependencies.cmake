@@ -1,4 +1,4 @@
-# What we link. All from Debian 12 (tools/packages.txt); another libtorch: -DCMAKE_PREFIX_PATH=/path/to/libtorch
+# The libraries we link. All from Debian 12 (tools/packages.txt); for another libtorch: -DCMAKE_PREFIX_PATH=/path/to/libtorch
 find_package(tomlplusplus REQUIRED)
 find_package(nlohmann_json REQUIRED)
 find_package(fmt REQUIRED)
@@ -24,7 +24,7 @@ if(RONDO_ENGINE)
     set(CMAKE_CXX_STANDARD 20)  # its headers need it
   endif()
 
-  # What our kernels use: vector instructions for several CPUs at once, threads, oneDNN's gemm.
+  # Used by our kernels: vector instructions for several CPUs at once, threads, oneDNN's gemm.
   add_library(rondo_vectors INTERFACE)
   find_package(hwy REQUIRED)
   target_link_libraries(rondo_vectors INTERFACE hwy::hwy)
@@ -34,7 +34,7 @@ if(RONDO_ENGINE)
     target_compile_options(rondo_vectors INTERFACE -fopenmp)
     target_link_options(rondo_vectors INTERFACE -fopenmp)
   endif()
-  find_library(RONDO_DNNL dnnl REQUIRED)  # libtorch brings it along in Debian, but not its header
+  find_library(RONDO_DNNL dnnl REQUIRED)  # Debian's libtorch depends on it, but not on its header
   find_path(RONDO_DNNL_INCLUDE dnnl.h REQUIRED)
   target_link_libraries(rondo_vectors INTERFACE ${RONDO_DNNL})
 
@@ -43,7 +43,7 @@ if(RONDO_ENGINE)
   target_link_libraries(rondo_torch INTERFACE rondo_vectors ${TORCH_LIBRARIES})
   target_include_directories(rondo_torch SYSTEM INTERFACE ${TORCH_INCLUDE_DIRS})
   if(Torch_VERSION VERSION_GREATER_EQUAL 2)
-    # PyPI's libtorch shows parts of the oneDNN inside it: ours must be found first, or it calls those.
+    # PyPI's libtorch exports parts of the oneDNN inside it: ours must be found first, or it calls those.
     target_link_options(rondo_torch INTERFACE "SHELL:-Wl,--push-state,--no-as-needed ${RONDO_DNNL} -Wl,--pop-state")
   endif()
   separate_arguments(RONDO_TORCH_FLAGS UNIX_COMMAND "${TORCH_CXX_FLAGS}")

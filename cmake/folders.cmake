@@ -1,4 +1,4 @@
-# Which folder of rondo/ is part of which library: rondo/folders.txt, the one list of them.
+# Which folder of rondo/ belongs to which library: read from rondo/folders.txt.
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS rondo/folders.txt)
 file(STRINGS rondo/folders.txt RONDO_FOLDER_LINES REGEX "^[a-z]")
 

@@ -3,10 +3,10 @@
 #   bin/rondo                     the program                                          component runtime: package rondo
 #   lib/librondo{,_base}.so.X.Y   the library
 #   lib/rondo/                    modules: the command's engine, SentencePiece, Gloo
-#   share/rondo/                  recipes/, tables/, bench/peers/; found from the library's own place
+#   share/rondo/                  recipes/, tables/, bench/peers/; found relative to the library
 #   include/rondo/, lib/librondo{,_base}.so, lib/cmake/Rondo/                          component dev: package librondo-dev
 #
-# Headers that others may include are all but *-inl.h and *_parts.h, which are parts of single sources.
+# Headers that others may include: all except *-inl.h and *_parts.h, which belong to single sources.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 set(RONDO_CMAKE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/Rondo)
@@ -62,11 +62,11 @@ set(CPACK_COMPONENTS_ALL runtime dev)
 set(CPACK_COMPONENTS_GROUPING IGNORE)
 set(CPACK_DEB_COMPONENT_INSTALL ON)
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
-set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)  # dpkg-shlibdeps finds what is linked: libtorch1.13, libdnnl2, libfmt9, ...
+set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)  # dpkg-shlibdeps finds the linked packages: libtorch1.13, libdnnl2, libfmt9, ...
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS ${PROJECT_BINARY_DIR})
 set(CPACK_DEBIAN_RUNTIME_PACKAGE_NAME rondo)
 set(CPACK_DEBIAN_RUNTIME_PACKAGE_SECTION science)
-# What libtorch computes with: any BLAS is enough for it, only this one is fast with OpenMP.
+# libtorch's BLAS: any works, but only this one is fast with OpenMP.
 set(CPACK_DEBIAN_RUNTIME_PACKAGE_DEPENDS libopenblas0-openmp)
 set(CPACK_DEBIAN_RUNTIME_PACKAGE_SUGGESTS python3-torch)  # a peer of `rondo bench`
 set(CPACK_DEBIAN_DEV_PACKAGE_NAME librondo-dev)

@@ -3,11 +3,11 @@
 #   base_tests     tests/<folder of rondo_base>/*_test.cpp        no torch, one ctest entry per case
 #   cli_tests      tests/{cli,faults}/*_test.cpp                  no torch, runs the built program (RONDO_BINARY)
 #   faults_preload tests/faults/preload.cpp                       no torch, preloaded by some of cli_tests
-#   other_engine   tests/cli/other_engine.cpp                     no torch, an engine that the program must refuse
+#   other_engine   tests/cli/other_engine.cpp                     no torch, an engine that the program must reject
 #   faults_short   tests/faults/run                               Python: kills, mutated files and full disks, in short
 #   group_short    tests/group/run                                Python: training by several processes, some of them killed
 #   serve_short    tests/serve/run                                Python: rondo serve with honest and hostile clients, in short
-#   serve_baseline tests/serve/baseline.cpp                       torch; only when asked for: what tests/serve/speed.py compares with
+#   serve_baseline tests/serve/baseline.cpp                       torch; only on request: the baseline of tests/serve/speed.py
 #   engine_tests   tests/<other folder>/*_test.cpp                torch, tests/support/*.cpp compiled in; as shards,
 #                                                                 for starting a process with torch costs half a second
 #   thread_tests   RONDO_THREAD_TESTS                             torch; in the preset tsan only
@@ -15,7 +15,7 @@
 #   documents      tests/documents/run                            Python: commands that documents show, with few steps
 #   newcomer       tests/newcomer/run                             Python: from a text file to an exported model, in short
 #   package        tests/package/run                              Python: installs, builds examples/consumer against it
-#   rondo_bench    bench/kernels/*.cpp                            torch, with Google Benchmark; only when asked for
+#   rondo_bench    bench/kernels/*.cpp                            torch, with Google Benchmark; only on request
 #   kernel_instructions  tests/instructions/kernels.cpp           no torch; run by tools/instructions.sh; g++ only
 #   <name>_fuzz    tests/fuzz/<name>_fuzz.cpp                     clang and RONDO_FUZZ only
 enable_testing()
@@ -33,7 +33,7 @@ set(RONDO_SLOW_CASES
     Table.KilledTwentyTimesEndsWithTheSameBytes
     Thirty/KilledTraining.*)
 
-# Tests of what several threads use at once: ./check --all runs them under ThreadSanitizer.
+# Tests of code used by several threads at once: ./check --all runs them under ThreadSanitizer.
 set(RONDO_THREAD_TESTS
     tests/base/log_test.cpp
     tests/base/progress_test.cpp
@@ -45,8 +45,7 @@ set(RONDO_THREAD_TESTS
     tests/kernels/team_test.cpp
     tests/serve/server_test.cpp
     tests/nn/allocator_test.cpp)
-# Those of them that tell nothing there: memory is counted in a process that holds the sanitizer's own, or is forked; every
-# model by one thread.
+# Those of them that are meaningless there: memory is counted in a process that also holds the sanitizer's, or is forked; models run by one thread.
 set(RONDO_THREAD_TESTS_LEFT_OUT
     Zoo/SessionOf.*
     TeamWork.WithoutRoomForThreadsItIsSmaller
@@ -54,7 +53,7 @@ set(RONDO_THREAD_TESTS_LEFT_OUT
     InstalledAllocator.SurvivesForkWhileOthersAllocate
     CachingMemory.AnswersWithNothingWhenThereIsNoMore)
 
-# Cases of memory_tests that tell nothing there: memory is counted in a process that holds the sanitizer's own, or is limited.
+# Cases of memory_tests that are meaningless there: memory is counted in a process that also holds the sanitizer's, or is limited.
 set(RONDO_MEMORY_TESTS_LEFT_OUT
     TeamWork.WithoutRoomForThreadsItIsSmaller
     InstalledAllocator.*
@@ -104,7 +103,7 @@ function(rondo_add_cli_tests)
     add_library(faults_preload MODULE tests/faults/preload.cpp)
     rondo_own_code(faults_preload)
     target_compile_options(faults_preload PRIVATE -Wno-unknown-pragmas -fno-sanitize=all)
-    if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")  # as our kernels have it (dependencies.cmake)
+    if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")  # like our kernels (dependencies.cmake)
       target_compile_options(faults_preload PRIVATE -fopenmp)
       target_link_options(faults_preload PRIVATE -fopenmp)
     endif()
@@ -113,7 +112,7 @@ function(rondo_add_cli_tests)
     target_compile_definitions(cli_tests PRIVATE RONDO_BINARY="$<TARGET_FILE:rondo>"
                                                  RONDO_FAULTS_PRELOAD="$<TARGET_FILE:faults_preload>"
                                                  RONDO_OTHER_ENGINE="$<TARGET_FILE:other_engine>")
-    add_dependencies(cli_tests rondo faults_preload other_engine ${RONDO_EXAMPLE_TARGETS})  # examples are run by tests too
+    add_dependencies(cli_tests rondo faults_preload other_engine ${RONDO_EXAMPLE_TARGETS})  # tests also run the examples
     rondo_discover_tests(cli_tests SLOW ${RONDO_SLOW_CASES})
     if(RONDO_PYTHON)
       add_test(NAME faults_short COMMAND ${RONDO_PYTHON} ${PROJECT_SOURCE_DIR}/tests/faults/run --binary $<TARGET_FILE:rondo>)
@@ -126,7 +125,7 @@ function(rondo_add_cli_tests)
       set_tests_properties(newcomer PROPERTIES TIMEOUT 900 LABELS slow ENVIRONMENT "${RONDO_TEST_ENVIRONMENT}")
       add_test(NAME serve_short COMMAND ${RONDO_PYTHON} ${PROJECT_SOURCE_DIR}/tests/serve/run --binary $<TARGET_FILE:rondo>)
       set_tests_properties(serve_short PROPERTIES TIMEOUT 900 ENVIRONMENT "${RONDO_TEST_ENVIRONMENT}")
-      if(NOT RONDO_SANITIZE)  # a consumer is compiled without
+      if(NOT RONDO_SANITIZE)  # consumers are compiled without it
         add_test(NAME package COMMAND ${RONDO_PYTHON} ${PROJECT_SOURCE_DIR}/tests/package/run --build ${PROJECT_BINARY_DIR})
         set_tests_properties(package PROPERTIES TIMEOUT 600 LABELS package ENVIRONMENT "${RONDO_TEST_ENVIRONMENT}")
       endif()
@@ -157,7 +156,7 @@ function(rondo_add_engine_tests)
   endforeach()
 endfunction()
 
-# What reads and writes plain memory, for AddressSanitizer and UndefinedBehaviorSanitizer. All of engine_tests would take too long.
+# Code that reads and writes plain memory, for AddressSanitizer and UndefinedBehaviorSanitizer. All of engine_tests would take too long.
 function(rondo_add_memory_tests)
   file(GLOB sources CONFIGURE_DEPENDS tests/kernels/*_test.cpp tests/nn/*_test.cpp tests/recurrence/*_test.cpp tests/infer/*_test.cpp
        tests/serve/*_test.cpp)
@@ -173,7 +172,7 @@ function(rondo_add_memory_tests)
   endforeach()
 endfunction()
 
-# libtorch and libgomp are not compiled for it: what they do between themselves is not looked at.
+# libtorch and libgomp are not instrumented: what happens between them is not checked.
 function(rondo_add_thread_tests)
   file(GLOB support CONFIGURE_DEPENDS tests/support/*.cpp)
   rondo_test_program(thread_tests SOURCES ${RONDO_THREAD_TESTS} ${support} LIBRARIES rondo::rondo)
@@ -214,7 +213,7 @@ function(rondo_add_examples)
   set(RONDO_EXAMPLE_TARGETS ${targets} PARENT_SCOPE)
 endfunction()
 
-# Its numbers are those of one compiler.
+# Its counts belong to one compiler.
 function(rondo_add_instructions)
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     add_executable(kernel_instructions tests/instructions/kernels.cpp)
@@ -223,7 +222,7 @@ function(rondo_add_instructions)
   endif()
 endfunction()
 
-# What tests/serve/speed.py compares a server with.
+# The baseline with which tests/serve/speed.py compares a server.
 function(rondo_add_serve_baseline)
   add_executable(serve_baseline EXCLUDE_FROM_ALL tests/serve/baseline.cpp)
   rondo_own_code(serve_baseline)

@@ -8,7 +8,7 @@ set(CMAKE_BUILD_RPATH "$ORIGIN")
 
 find_program(RONDO_CCACHE ccache)
 if(RONDO_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
-  # The sloppiness lets ccache serve files compiled with a precompiled header.
+  # This sloppiness lets ccache reuse files compiled with a precompiled header.
   set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env
       CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime ${RONDO_CCACHE})
 endif()
@@ -20,7 +20,7 @@ endif()
 add_link_options(-Wl,--as-needed)  # Debian's torch target names libraries that we do not call
 
 if(RONDO_SANITIZE)
-  # vptr: needs type information that libtorch's own objects may not share with ours.
+  # vptr is excluded: it needs type information that libtorch's objects may not share with ours.
   add_compile_options(-fsanitize=${RONDO_SANITIZE} -fno-sanitize=vptr -fno-sanitize-recover=all -fno-omit-frame-pointer)
   if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
     add_compile_options(-fsanitize-ignorelist=${CMAKE_CURRENT_LIST_DIR}/sanitizers.ignore)
@@ -50,15 +50,15 @@ function(rondo_add_library target kind)
   endif()
 endfunction()
 
-# Only the symbols of cmake/exports/NAME.map are seen from outside.
+# Exports only the symbols in cmake/exports/NAME.map.
 function(rondo_exports target name)
   set(map ${PROJECT_SOURCE_DIR}/cmake/exports/${name}.map)
   target_link_options(${target} PRIVATE -Wl,--version-script=${map})
   set_property(TARGET ${target} APPEND PROPERTY LINK_DEPENDS ${map})
 endfunction()
 
-# Most of the time to compile goes to headers: torch 9 to 15 s a file, CLI11 and GoogleTest 5 to 10. For release, files
-# share them in batches.
+# Most of the compile time is spent on headers: torch takes 9 to 15 s per file, CLI11 and GoogleTest 5 to 10. The release build compiles files in
+# batches.
 function(rondo_in_batches target)
   if(RONDO_UNITY)
     set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
@@ -70,12 +70,12 @@ function(rondo_torch_target target)
   rondo_in_batches(${target})
   if(RONDO_PCH AND EXISTS ${PROJECT_SOURCE_DIR}/rondo/nn/torch.h)
     if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
-      target_compile_options(${target} PRIVATE "SHELL:-Xclang -fno-pch-timestamp")  # else ccache never hits
+      target_compile_options(${target} PRIVATE "SHELL:-Xclang -fno-pch-timestamp")  # otherwise ccache never hits
     endif()
     if(target STREQUAL "rondo_library")
       target_precompile_headers(${target} PRIVATE ${PROJECT_SOURCE_DIR}/rondo/nn/torch.h)
     else()
-      target_compile_options(${target} PRIVATE -fPIC)  # as the library, whose header it borrows
+      target_compile_options(${target} PRIVATE -fPIC)  # like the library, whose header it uses
       target_precompile_headers(${target} REUSE_FROM rondo_library)
     endif()
   endif()

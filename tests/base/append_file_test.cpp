@@ -1,4 +1,5 @@
-// Lines at the end of a file: whole or not there, with the system's reason.
+// Appending lines to a file: each is written whole or not at all, and errors give the system's
+// reason.
 #include "rondo/base/append_file.h"
 
 #include <sys/resource.h>
@@ -26,7 +27,7 @@ TEST(AppendWhole, GivesTheReason) {
   EXPECT_EQ(append_whole("/dev/full", "x"), ENOSPC);
 }
 
-// The limit lies in the middle of the line, of which the system would write half.
+// The limit falls inside the line, so the system would write half of it.
 TEST(AppendWhole, TakesBackHalfALine) {
   const TempDir folder;
   spill(folder.file("log"), std::string(1000, 'a') + "\n");

@@ -1,4 +1,4 @@
-// Child processes: output and log in files, exit codes, signals, and none that outlives its parent.
+// Child processes: output and log in files, exit codes, signals; no child outlives its parent.
 #include "rondo/base/child_process.h"
 
 #include <gtest/gtest.h>

@@ -49,7 +49,7 @@ TEST(ConfigTableTest, ParseErrorsHaveLineAndColumn) {
       error_of([] { ConfigTable::from_string("[model]\nwidth = = 3\n", "lm.toml"); });
   EXPECT_EQ(error.code(), ExitCode::bad_input);
   EXPECT_EQ(error.message().substr(0, 12), "lm.toml:2:9:");
-  EXPECT_GT(error.message().size(), 20U);  // and the parser's words
+  EXPECT_GT(error.message().size(), 20U);  // and the parser's own message
   for (const std::string text :
        {"[", "[[[s", "[=", "[]", "a.=1", "a", "a = ", "x={,", "\"", "a=1 b"}) {
     EXPECT_EQ(error_of([&] { ConfigTable::from_string(text, "a"); }).code(), ExitCode::bad_input)

@@ -12,7 +12,7 @@
 
 namespace config_test {
 
-// In a namespace of their own, as a user of the library would have them.
+// In a separate namespace, as in a program that uses the library.
 struct DepthConfig {
   std::string scheme = "vanilla";
   int64_t levels = 6;
@@ -32,7 +32,7 @@ struct ModelConfig {
   int64_t width = 512;
   double dropout = 0.1;
   DepthConfig depth;
-  bool bias = false;  // described after the section: dumping must cope
+  bool bias = false;  // described after the section: dumping must handle this order
   std::vector<double> rates;
   std::vector<std::string> tags;
   std::string name = "model";
@@ -86,7 +86,7 @@ ModelConfig read_model(const std::string& text, const std::vector<std::string>& 
   return config;
 }
 
-// The message of the Error{bad_input} that reading `text` must end in.
+// The message of the Error{bad_input} that reading `text` must throw.
 std::string refusal(const std::string& text, const std::vector<std::string>& sets = {}) {
   const Error error = error_of([&] { read_model(text, sets); });
   EXPECT_EQ(error.code(), ExitCode::bad_input);

@@ -1,4 +1,4 @@
-// Files are recognized by what is in them, not by their names.
+// Files are recognized by their contents, not by their names.
 #include "rondo/base/file_kind.h"
 
 #include "tests/base/base_test_util.h"

@@ -36,7 +36,7 @@ TEST(FilesTest, NothingIsVisibleBeforeCommit) {
   AtomicFile file(dir.file("a"));
   file.write(std::string(1 << 20, 'x'));
   EXPECT_EQ(slurp(dir.file("a")), "old");
-  EXPECT_EQ(dir.count(), 2);  // the temporary stands beside
+  EXPECT_EQ(dir.count(), 2);  // the temporary file is next to it
   file.commit();
   EXPECT_EQ(slurp(dir.file("a")), std::string(1 << 20, 'x'));
   EXPECT_EQ(dir.count(), 1);
@@ -79,7 +79,7 @@ TEST(FilesTest, TwoWritersOfOnePathDoNotMix) {
   EXPECT_EQ(slurp(dir.file("a")), "second");
 }
 
-// A disk that fills in the middle, applied by the limit on file size of this process.
+// A disk that fills up halfway, simulated by this process's limit on file size.
 TEST(FilesTest, AFailedWriteLeavesTheOldFile) {
   const TempDir dir;
   spill(dir.file("a"), "old");
@@ -104,7 +104,7 @@ TEST(FilesTest, AFullDeviceSaysHowMuchWasNeeded) {
   EXPECT_EQ(error.message(),
             "/dev/full: cannot write: No space left on device (70,000 bytes needed so far)");
   EXPECT_EQ(error.advice(), "free some space or write to another disk");
-  // The device itself must still be there, and still a device.
+  // The device itself must still exist, and still be a device.
   EXPECT_TRUE(std::filesystem::is_character_file("/dev/full"));
 }
 
@@ -221,7 +221,8 @@ TEST(FilesTest, MappedFileRefusesWhatIsNoFile) {
   EXPECT_EQ(device.code(), ExitCode::io);
   EXPECT_NE(device.message().find("expected a regular file"), std::string::npos);
   ASSERT_EQ(::mkfifo(dir.file("pipe").c_str(), 0600), 0);
-  EXPECT_EQ(error_of([&] { MappedFile file(dir.file("pipe")); }).code(), ExitCode::io);  // no hang
+  EXPECT_EQ(error_of([&] { MappedFile file(dir.file("pipe")); }).code(),
+            ExitCode::io);  // does not hang
 }
 
 TEST(FilesTest, Exists) {

@@ -1,4 +1,4 @@
-// Mapped files that are cut short: asked for, an Error; touched, a message and exit code 4.
+// Mapped files that are truncated: checking gives an Error, an access a message and exit code 4.
 #include "rondo/base/lost_mapping.h"
 
 #include <gtest/gtest.h>
@@ -26,7 +26,7 @@ TEST(LostMapping, IsAnErrorWhenAskedFor) {
   MappedFile file(path);
   file.require_whole(path);
   MappedFile moved = std::move(file);
-  std::filesystem::resize_file(path, kBytes + 1);  // longer does not matter
+  std::filesystem::resize_file(path, kBytes + 1);  // growing does not matter
   moved.require_whole(path);
   std::filesystem::resize_file(path, 5);
   const Error error = error_of([&] { moved.require_whole(path); });
@@ -35,7 +35,7 @@ TEST(LostMapping, IsAnErrorWhenAskedFor) {
   MappedFile().require_whole("nothing");
 }
 
-// A new file of the same name is no concern of those who read the old one.
+// A new file of the same name does not affect readers of the old one.
 TEST(LostMapping, ReplacedFilesStayWhole) {
   const TempDir folder;
   const std::string path = folder.file("data");

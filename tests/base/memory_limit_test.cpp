@@ -1,4 +1,4 @@
-// Limits of memory and threads: what is refused, and that the message says why.
+// Limits of memory and threads: what is rejected, and that the message gives the reason.
 #include "rondo/base/memory_limit.h"
 
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@ using testing::error_of;
 
 constexpr int64_t kMiB = int64_t{1} << 20;
 
-// In a process of its own, whose limit is `mib`; what `action` throws goes to stderr.
+// Runs in a child process with a limit of `mib`; the text of what `action` throws goes to stderr.
 template <class Action>
 [[noreturn]] void limited(int resource, int64_t mib, const Action& action) {
   const auto bytes = static_cast<rlim_t>(mib * kMiB);
@@ -33,7 +33,7 @@ template <class Action>
 
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer)
-#define RONDO_UNDER_ASAN 1  // whose shadow takes more than any limit
+#define RONDO_UNDER_ASAN 1  // its shadow memory exceeds any limit
 #endif
 #endif
 

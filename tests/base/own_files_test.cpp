@@ -1,4 +1,4 @@
-// Rondo's own files are found from where its library is.
+// Rondo's own files are found relative to its library.
 #include "rondo/base/own_files.h"
 
 #include <gtest/gtest.h>

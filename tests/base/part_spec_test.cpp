@@ -1,4 +1,4 @@
-// Parts of data sets: how they are written, and that they tile.
+// Parts of data sets: their syntax, and that complementary parts cover everything once.
 #include "rondo/base/part_spec.h"
 
 #include "tests/base/base_test_util.h"

@@ -42,7 +42,7 @@ TEST(Random, DrawsAreAFunctionOfTheirArguments) {
   EXPECT_EQ(static_cast<int64_t>(draws.size()), made);
 }
 
-// These numbers must never change: resumed runs would draw others.
+// These numbers must never change: resumed runs would draw different ones.
 TEST(Random, NumbersAreFixedForever) {
   const uint64_t draw = counter_draw(1, "documents", 2, 3, 4);
   EXPECT_EQ(draw, UINT64_C(9001059010961402976));
@@ -174,7 +174,7 @@ TEST(Random, NeighborsAreUnrelated) {
   expect_unrelated(CounterRandom(0, ""), CounterRandom(1, ""), "seed from nothing");
 }
 
-// First draws over consecutive seeds: the worst place for weak mixing.
+// First draws over consecutive seeds, where weak mixing shows most.
 TEST(Random, FirstDrawsOverSeedsAreEven) {
   constexpr int kSeeds = 50'000;
   std::vector<int> bins(16);

@@ -1,4 +1,4 @@
-// Whether damage after writing is noticed, and numbers that are none are found.
+// Damage done after writing is detected, and so are values that are not finite.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -27,7 +27,7 @@ std::vector<TensorRef> some_tensors() {
           {"weight", DType::f32, {2, 3}, kSomeWeights.data()}};
 }
 
-// All that a program can see of a file but its checksum, as one text.
+// Everything visible in a file except its checksum, as one text.
 std::string contents_of(const std::string& path) {
   const SafetensorsFile file = SafetensorsFile::open(path);
   std::string all;
@@ -104,7 +104,7 @@ TEST(SafetensorsChecksumTest, FilesWithoutOnePass) {
   file.verify();
 }
 
-// `bad` at every place of a row of ones is found there, wherever the row begins in memory.
+// A `bad` value at any position of a row of ones is found there, whatever the alignment of the row.
 template <class Number>
 void expect_found(DType dtype, Number one, Number bad) {
   for (const size_t count : {1U, 7U, 4096U, 9001U}) {

@@ -1,5 +1,5 @@
-// More tests of rondo/base/safetensors.h: how tensors must lie in the file, systematic damage,
-// hostile headers, and what the writer refuses.
+// More tests of rondo/base/safetensors.h: layout of tensors in the file, systematic damage, hostile
+// headers, and what the writer rejects.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -71,7 +71,7 @@ TEST(SafetensorsDamageTest, EveryTruncationIsRefused) {
   const std::string file = valid_file();
   EXPECT_NO_THROW(parse_damaged(file));
   for (size_t size = 0; size < file.size(); ++size) {
-    // A copy of exactly this size, so that a sanitizer sees any read past it.
+    // A copy of exactly this size, so that a sanitizer detects any read beyond it.
     const std::vector<char> cut(file.begin(), file.begin() + static_cast<int64_t>(size));
     const Error error = error_of(
         [&] { parse_safetensors_header(reinterpret_cast<const uint8_t*>(cut.data()), size, "f"); });
@@ -101,7 +101,7 @@ TEST(SafetensorsDamageTest, NoFlippedBitEscapesTheFile) {
       ASSERT_EQ(error.code(), ExitCode::bad_input);
     }
   }
-  EXPECT_GT(accepted, 27 * 8 - 1);  // flips in the data itself cannot be seen
+  EXPECT_GT(accepted, 27 * 8 - 1);  // flips in the data itself cannot be detected
   EXPECT_GT(refused_count, 500);
 }
 

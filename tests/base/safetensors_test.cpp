@@ -1,4 +1,4 @@
-// Tests of rondo/base/safetensors.h: round trips, and files that are damaged in every way.
+// Tests of rondo/base/safetensors.h: round trips, and files with every kind of damage.
 #include "rondo/base/safetensors.h"
 
 #include <gtest/gtest.h>
@@ -36,7 +36,7 @@ SafetensorsHeader parse_bytes(const std::string& file) {
   return parse_safetensors_header(reinterpret_cast<const uint8_t*>(file.data()), file.size(), "f");
 }
 
-// The message of the Error{bad_input} that a file of these parts must end in.
+// The message of the Error{bad_input} that reading a file of these parts must throw.
 std::string refused(const std::string& header, const std::string& data = {}) {
   const Error error = error_of([&] { parse_bytes(make_file(header, data)); });
   EXPECT_EQ(error.code(), ExitCode::bad_input);
@@ -116,7 +116,7 @@ TEST(SafetensorsTest, RoundTripOfEveryType) {
   EXPECT_EQ(file.metadata(), metadata);
   ASSERT_EQ(file.entries().size(), tensors.size());
   for (size_t i = 0; i < tensors.size(); ++i) {
-    const TensorEntry& entry = file.entries()[i];  // the order is kept
+    const TensorEntry& entry = file.entries()[i];  // the order is preserved
     EXPECT_EQ(entry.name, tensors[i].name);
     EXPECT_EQ(entry.dtype, tensors[i].dtype);
     EXPECT_EQ(entry.shape, tensors[i].shape);
@@ -219,7 +219,7 @@ TEST(SafetensorsTest, BadJson) {
                                    "{\"a\":{\"shape\":[1e999]}}", "{}/**/", "{\"\\ud800\":1}"}) {
     EXPECT_EQ(refused(header).substr(0, start.size()), start) << header;
   }
-  // Whatever of the file is quoted must be safe to print.
+  // Anything quoted from the file must be safe to print.
   const std::string message = refused("{\"\xFF\x1b\":1}");
   EXPECT_EQ(message.substr(0, start.size()), start);
   EXPECT_NE(message.find("UTF-8"), std::string::npos) << message;

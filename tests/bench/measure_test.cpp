@@ -1,4 +1,4 @@
-// Measuring, with clocks that are made up: what is concluded, and when nothing may be.
+// Measurements with fake clocks: which conclusions are drawn, and when none may be.
 #include "bench/measure.h"
 
 #include <gtest/gtest.h>
@@ -10,7 +10,8 @@
 namespace rondo::test {
 namespace {
 
-// Takes the next of these seconds per execution at every call that counts; `warm_up` calls before.
+// Each measured call takes the next of these seconds per execution; the first `warm_up` calls do
+// not count.
 Timed script(std::vector<double> seconds, int warm_up, int& calls) {
   return [seconds, warm_up, &calls](int64_t times) {
     const int call = calls++;
@@ -54,7 +55,7 @@ TEST(Measure, MediansOverRounds) {
   EXPECT_EQ(m.canary_moved, 0.0);
 }
 
-// Both slow down together: the ratio does not see it, though the ratio of medians would.
+// Both slow down together: the ratio is unaffected, although the ratio of medians would change.
 TEST(Measure, RatiosAreOfOneRound) {
   int a_calls = 0, b_calls = 0;
   const Measurement m = measure({{"a", script({1, 2, 10, 4, 5}, kWarmUp, a_calls)},
@@ -64,7 +65,7 @@ TEST(Measure, RatiosAreOfOneRound) {
   EXPECT_EQ(m.ratio("b", "a").low, 0.5);
 }
 
-// Sleeping takes time of the wall, not of the processor.
+// Sleeping takes wall-clock time but no CPU time.
 TEST(MeasureClock, ProcessorTimeDoesNotSeeWaiting) {
   const Timed sleep = timed([] { std::this_thread::sleep_for(std::chrono::milliseconds(30)); });
   EXPECT_GE(sleep(2), 0.06);
@@ -116,7 +117,7 @@ TEST(Measure, ShortWorkIsRepeated) {
   EXPECT_EQ(m.of("long").times, 1);
 }
 
-// The machine gets slower all the time: no five rounds are alike.
+// The machine gets slower throughout: no five rounds agree.
 TEST(Measure, ADriftingCanaryRefuses) {
   double canary = 1.0;
   const auto drifting = [&canary](int64_t times) {
@@ -142,7 +143,7 @@ TEST(Measure, ASteadyCanaryConcludes) {
   EXPECT_EQ(m.of("a").seconds.size(), 5u);
 }
 
-// Two rounds were disturbed: they do not count, two more are run.
+// Two rounds were disturbed: they are discarded and two more are run.
 TEST(Measure, DisturbedRoundsAreReplaced) {
   int a_calls = 0, canary_calls = 0;
   MeasureOptions how;
@@ -168,7 +169,7 @@ TEST(Measure, EveryCanaryMustBeQuiet) {
   EXPECT_EQ(quiet_rounds({matmul}, 0.1), (std::vector<size_t>{0, 1, 2, 3}));
 }
 
-// A peer that dies: its numbers are gone, those of the others stay.
+// A peer that crashes: its numbers are dropped, those of the others are kept.
 TEST(Measure, AContestantMayDie) {
   const Measurement m = measure({{"a", steady(1)}, {"dead", [](int64_t) { return std::nan(""); }}},
                                 {{"canary", steady(1)}}, {});

@@ -1,4 +1,4 @@
-// Tensors without torch: what the tests put into safetensors files and compare of what comes out.
+// Tensors without torch: the contents of the tests' safetensors files, and comparison of outputs.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -43,7 +43,7 @@ inline Array whole(std::vector<int64_t> shape, const std::vector<int64_t>& value
   return make_array(DType::i64, std::move(shape), values);
 }
 
-// 0, 1, 2, ... scaled: weights that differ everywhere.
+// 0, 1, 2, ... scaled: weights that are all different.
 inline Array ramp(std::vector<int64_t> shape, double scale = 1e-3) {
   int64_t count = 1;
   for (const int64_t extent : shape) count *= extent;
@@ -95,7 +95,7 @@ inline void write_arrays(const std::string& path, const Arrays& arrays) {
   write_safetensors(path, refs);
 }
 
-// Those whose name begins with `prefix`, without it.
+// Those whose names begin with `prefix`, with it removed.
 inline Arrays below(const Arrays& arrays, const std::string& prefix) {
   Arrays found;
   for (const auto& [name, array] : arrays) {
@@ -110,7 +110,7 @@ inline double largest(const Array& array) {
   return most;
 }
 
-// max |a·scale - b|; a test failure and infinity when shapes differ.
+// max |a·scale - b|; if the shapes differ, a test failure and infinity.
 inline double max_difference(const Array& a, const Array& b, double scale = 1.0) {
   EXPECT_EQ(a.shape, b.shape);
   if (a.shape != b.shape) return INFINITY;

@@ -1,5 +1,5 @@
-// A model with weights that the papers' authors' own program used, imported through the command
-// line: tests/fixtures/NAME.{toml,safetensors}.
+// A model with weights from the papers' authors' own program, imported through the command line:
+// tests/fixtures/NAME.{toml,safetensors}.
 #pragma once
 
 #include "tests/cli/arrays.h"
@@ -31,14 +31,14 @@ class Authors {
   // The authors' weights under their own names, as their program would have saved them.
   Arrays weights() const { return with_buffers("p/"); }
 
-  // `arrays` as a file of theirs, imported into `output`.
+  // `arrays` as a file in the authors' format, imported into `output`.
   Result import(const Arrays& arrays, const std::string& output) const {
     const std::string input = file("theirs.safetensors");
     write_arrays(input, arrays);
     return rondo_ok({"import", "--from", program_, input, "--config", config(), "-o", output});
   }
 
-  // Runs the model; the tensors it wrote.
+  // Runs the model and returns the tensors that it wrote.
   Arrays forward(const Arrays& inputs, const Arguments& more = {}) const {
     write_arrays(file("inputs.safetensors"), inputs);
     Arguments arguments = {"forward",  model(),
@@ -50,12 +50,13 @@ class Authors {
     return result.code == 0 ? read_arrays(file("outputs.safetensors")) : Arrays();
   }
 
-  // Every gradient.* of `outputs`, times `scale`, is the authors' below `prefix`. Gradients that
-  // vanish beside the largest of all (sums that cancel) are compared with a share of that one.
+  // Every gradient.* of `outputs`, times `scale`, equals the authors' below `prefix`. Gradients
+  // that are tiny compared with the largest (sums that cancel) are compared relative to a share of
+  // it.
   void expect_gradients(const Arrays& outputs, const std::string& prefix,
                         double scale = 1.0) const {
     const double vanishing = 2e-2;
-    // Importing gradients as if they were weights puts them in our arrangement.
+    // Importing gradients as if they were weights arranges them like our parameters.
     import(with_buffers(prefix), file("gradients.safetensors"));
     const Arrays expected = read_arrays(file("gradients.safetensors"));
     const Arrays gradients = below(outputs, "gradient.");

@@ -1,11 +1,11 @@
-// The command as such: help, version, complaints about the command line, start-up.
+// The command as a whole: help, version, errors in the command line, start-up.
 #include "rondo/base/version.h"
 #include "tests/cli/process.h"
 
 namespace rondo::testing {
 namespace {
 
-// The names below "Subcommands:" in the help of `arguments`.
+// The names listed under "Subcommands:" in the help of `arguments`.
 Arguments verbs_of(Arguments arguments) {
   arguments.emplace_back("--help");
   Arguments verbs;
@@ -63,7 +63,7 @@ TEST(Command, HelpShowsDefaultsAndAnExample) {
   EXPECT_TRUE(shows("-n,--tokens INT", "256")) << help;
   EXPECT_TRUE(shows("--precision TEXT:{fp32,bf16,int8}", "fp32")) << help;
   EXPECT_TRUE(contains(help, "Example: rondo generate ")) << help;
-  // A value below the range stands for "not given": it is no default.
+  // A value below the range means "not given": it is not shown as a default.
   EXPECT_TRUE(contains(rondo_ok({"info", "--help"}).out, "--image INT  "));
   for (const std::string& verb : verbs_of({})) {
     const Arguments inner = verbs_of({verb});
@@ -114,7 +114,7 @@ TEST(Command, DoesNotLinkTorch) {
   const Result libraries = run_program("/usr/bin/ldd", {RONDO_BINARY});
   ASSERT_EQ(libraries.code, 0) << libraries.err;
   EXPECT_TRUE(contains(libraries.out, "libc.so")) << libraries.out;
-  // Whole names: addresses are printed too, and now and then one has a "c10" in it.
+  // Whole names: addresses are printed too, and one may contain "c10" by chance.
   for (const char* heavy : {"libtorch", "libc10", "blas", "rondo_engine"}) {
     EXPECT_FALSE(contains(libraries.out, heavy)) << libraries.out;
   }

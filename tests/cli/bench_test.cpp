@@ -1,5 +1,5 @@
-// rondo bench: cases are listed, measured beside canaries, and compared with peers where there are
-// any.
+// rondo bench: cases are listed, measured next to canaries, and compared with the peers that are
+// installed.
 #include <unistd.h>
 
 #include <fstream>
@@ -62,7 +62,8 @@ TEST(Bench, JsonHoldsLimitsCanariesAndClaims) {
   }
 }
 
-// A stand-in for PyTorch that keeps the protocol: a quarter of a second a token, by its own clock.
+// A stand-in for PyTorch that follows the protocol: by its own clock, a quarter of a second per
+// token.
 void write_peer(const TempDir& folder, int64_t parameters) {
   std::ofstream(folder.file("lm.py"))
       << "import sys\n"
@@ -71,8 +72,8 @@ void write_peer(const TempDir& folder, int64_t parameters) {
       << "    print(int(line.split()[1]) * 0.25, flush=True)\n";
 }
 
-// Of the language model of bench, by formula: levels of attention, feed-forward, relative bias,
-// scale and two norms; the last norm; the embedding.
+// Parameters of the language model of bench, by formula: attention, feed-forward, relative bias,
+// scale and two norms per level; the last norm; the embedding.
 constexpr int64_t kParameters =
     6 * (4 * 256 * 256 + 2 * 256 * 1024 + 4 * 32 + 4 + 2 * 256) + 256 + 4096 * 256;
 
@@ -100,7 +101,7 @@ TEST(Bench, AnotherNetworkIsNoPeer) {
   EXPECT_FALSE(contains(text, "speed over")) << text;
 }
 
-// Nothing fails when there is no torch for Python, or no Python at all.
+// Nothing fails if Python has no torch, or if there is no Python.
 TEST(Bench, WithoutPeersRatiosAreLeftOut) {
   const TempDir folder;
   std::ofstream(folder.file("lm.py")) << "print('python3-torch is not installed')\n";
@@ -110,7 +111,7 @@ TEST(Bench, WithoutPeersRatiosAreLeftOut) {
   EXPECT_TRUE(contains(text, "share of read")) << text;
 }
 
-// The peers compute what our networks compute: their weights give the same answers here.
+// The peers compute the same networks: with our weights they give the same outputs.
 TEST(Bench, PeersAreTheSameNetworks) {
   const std::string python = access("/usr/bin/python3", X_OK) == 0 ? "/usr/bin/python3" : "";
   if (python.empty()) {

@@ -1,5 +1,5 @@
-// Eight thousand images through rondo classify, one in a hundred broken: the exact list of those,
-// all others answered in order, in memory that does not grow.
+// Eight thousand images through rondo classify, one in a hundred broken: the broken ones are listed
+// exactly, all others are classified in order, and memory use does not grow.
 #include <sys/resource.h>
 
 #include "tests/cli/pictures.h"
@@ -8,7 +8,7 @@ namespace rondo::testing {
 namespace {
 
 #if defined(__SANITIZE_ADDRESS__)
-constexpr bool kMeasuresMemory = false;  // freed memory is held back there
+constexpr bool kMeasuresMemory = false;  // freed memory is kept there
 #elif defined(__has_feature)
 constexpr bool kMeasuresMemory = !__has_feature(address_sanitizer);
 #else
@@ -25,7 +25,7 @@ std::string numbered_name(int64_t i) {
 
 bool is_broken(int64_t i) { return i % 100 == 37; }
 
-// Damaged in turn: cut short, empty, something else.
+// Damaged in turn: truncated, empty, or not an image.
 std::string damaged(const std::string& bytes, int64_t i) {
   const int64_t kind = i / 100 % 3;
   return kind == 0 ? bytes.substr(0, bytes.size() / 2) : kind == 1 ? "" : "no image at all";
@@ -36,7 +36,7 @@ struct Measured {
   int64_t peak_kib = 0;
 };
 
-// Runs the program with its outputs in files, and asks the system for its largest memory.
+// Runs the program with its outputs in files, and reads its peak memory from the system.
 Measured run_measured(const Arguments& arguments, const std::string& out, const std::string& err) {
   setenv("ASAN_OPTIONS", "detect_leaks=0", /*overwrite=*/0);
   std::vector<char*> words = {const_cast<char*>(RONDO_BINARY)};

@@ -128,7 +128,7 @@ TEST_F(ClassifyVerb, BrokenImagesAreNamedAndTheOthersGoOn) {
     EXPECT_EQ(result.code, 3);
     EXPECT_EQ(result.out, text) << "exactly the good ones, in order";
     const std::vector<std::string> said = lines_of(result.err);
-    ASSERT_EQ(said.size(), broken.size() + 4) << result.err;  // the third: what it took
+    ASSERT_EQ(said.size(), broken.size() + 4) << result.err;  // the third: the time taken
     for (size_t i = 0; i < broken.size(); ++i) {
       EXPECT_EQ(said[i].rfind("warning: " + broken[i] + ": ", 0), 0u) << said[i];
     }
@@ -248,7 +248,7 @@ TEST_F(ClassifyVerb, NamesOfClassesFromAFile) {
                  "few: expected 6 classes, as in the network, got 2");
 }
 
-// It carries the names of its classes and the way its images are prepared.
+// It contains its class names and its image preparation.
 TEST_F(ClassifyVerb, AModelFileAloneAnswersAsItsRun) {
   std::filesystem::create_directories(file("elsewhere"));
   std::filesystem::copy_file(file("run/best.safetensors"), file("elsewhere/model.safetensors"));

@@ -1,5 +1,5 @@
-// Configurations: rondo config and the manual agree, every key can be set, and mistakes are named
-// with their place and the nearest right name.
+// Configurations: rondo config agrees with the manual, every key can be set, and errors name the
+// place and the nearest valid key.
 #include "tests/cli/process.h"
 
 namespace rondo::testing {
@@ -110,7 +110,7 @@ TEST(Config, SetSaysWhatIsWrongWithIt) {
                  "not TOML");
 }
 
-// Combinations that have no meaning, found before any weight is made.
+// Invalid combinations are detected before any weight is allocated.
 TEST(Config, ImpossibleCombinations) {
   const auto refused = [](const char* model, const Arguments& sets, const char* part) {
     Arguments arguments = {"info", model};

@@ -1,4 +1,4 @@
-// rondo doctor: it looks at everything and says what to do about what is slow.
+// rondo doctor: all checks run, and each problem comes with a remedy.
 #include <sys/stat.h>
 
 #include <fstream>
@@ -17,7 +17,7 @@ TEST(Doctor, LooksAtEverything) {
   EXPECT_TRUE(contains(text, "to fix")) << text;
 }
 
-// As the kernel lists them.
+// In the kernel's order and spelling.
 TEST(Doctor, NamesTheInstructionSetsThatMatter) {
   const std::string flags = slurp("/proc/cpuinfo");
   const std::string text = rondo_ok({"doctor"}).out;
@@ -26,7 +26,7 @@ TEST(Doctor, NamesTheInstructionSetsThatMatter) {
   EXPECT_EQ(contains(text, " AMX\n"), contains(flags, " amx_bf16 ")) << text;
 }
 
-// What it says of libraries, as "value" and "mend".
+// The entry for libraries, as "value" and "mend".
 nlohmann::json library_finding(const Result& doctor) {
   for (const auto& finding : doctor.json()) {
     if (finding.at("what") == "libraries") return finding;
@@ -34,8 +34,8 @@ nlohmann::json library_finding(const Result& doctor) {
   throw std::runtime_error("no word about libraries");
 }
 
-// OpenCV and ffmpeg, which Debian's libtorch is linked to but does not call, are not loaded in
-// builds with RONDO_FAST_START.
+// Builds with RONDO_FAST_START do not load OpenCV and ffmpeg, which Debian's libtorch links but
+// does not call.
 TEST(Doctor, LibrariesThatAreNeverCalledAreLeftOut) {
   const std::string text = library_finding(rondo_ok({"doctor", "--json"})).at("value");
   const int loaded = std::stoi(text);
@@ -47,7 +47,7 @@ TEST(Doctor, LibrariesThatAreNeverCalledAreLeftOut) {
 
 TEST(Doctor, StandInsForAnotherTorchAreIgnored) {
   namespace fs = std::filesystem;
-  const TempDir folder;  // the program looks beside itself
+  const TempDir folder;  // the program looks in its own folder
   fs::copy_file(RONDO_BINARY, folder.file("rondo"));
   fs::create_symlink(fs::path(RONDO_BINARY).parent_path() / "librondo_engine.so",
                      folder.file("librondo_engine.so"));

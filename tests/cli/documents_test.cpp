@@ -1,5 +1,4 @@
-// The documents say what is true now: shown output is what the program prints, links and paths lead
-// somewhere.
+// The documents are up to date: shown output is what the program prints, and links and paths exist.
 #include <regex>
 
 #include "rondo/base/text.h"
@@ -33,7 +32,7 @@ std::vector<std::string> matches(const std::string& text, const std::string& pat
   return found;
 }
 
-// A document without its blocks of code, in which [](...) is no link.
+// A document without its code blocks, in which [](...) is not a link.
 std::string prose(const std::string& document) {
   std::string text;
   bool code = false;
@@ -64,7 +63,7 @@ TEST(Documents, PathsOfSourcesExist) {
     const std::string pattern =
         R"(`((?:rondo|cli|tests|tools|examples|docs|cmake)/[\w/.]+\.(?:h|cpp|md|py|sh|txt|toml))`)";
     for (const std::string& path : matches(slurp(document), pattern)) {
-      if (contains(path, "scheme_sandwich")) continue;  // where Rondo's own would be
+      if (contains(path, "scheme_sandwich")) continue;  // a suggested name for a new scheme
       EXPECT_TRUE(fs::exists(kRoot + "/" + path)) << document << ": " << path;
       ++paths;
     }
@@ -72,7 +71,7 @@ TEST(Documents, PathsOfSourcesExist) {
   EXPECT_GE(paths, 30);
 }
 
-// The walk-through of adding_a_variant.md quotes code that is compiled and tested.
+// The code quoted in adding_a_variant.md is compiled and tested.
 TEST(Documents, CodeOfVariantsIsThatOfTheExamples) {
   std::string sources;
   for (const char* path : {"/examples/variants/sandwich.h", "/examples/variants/running_mean.h",
@@ -103,7 +102,7 @@ TEST(Documents, NamedModelsExist) {
   }
 }
 
-// tests/documents/run compares all shown output; this much without training anything.
+// tests/documents/run compares all shown output; this test covers what needs no training.
 TEST(Documents, NetworksShowsRealOutput) {
   const std::string document = slurp(kRoot + "/docs/networks.md");
   const std::string info = rondo_ok({"info", "ringformer/mt-base"}).out;
@@ -121,7 +120,7 @@ TEST(Documents, ReadmeNamesVerbsAndExitCodes) {
   EXPECT_TRUE(contains(document, "Exit codes: 0 ok, 1 failure, 2 usage, 3 bad model"));
 }
 
-// What belongs to one machine or to a package registry has no place in a document.
+// Names of machines and addresses of package registries do not belong in documents.
 TEST(Documents, NameNoMachine) {
   for (const std::string& document : documents()) {
     // A reverse proxy reaches the server through a URL of a socket.

@@ -1,10 +1,10 @@
-// The programs of examples/, which are built beside the command, run and say what they promise.
+// The programs of examples/, which are built with the command, run and print what they should.
 #include "tests/cli/process.h"
 
 namespace rondo::testing {
 namespace {
 
-// Runs example_NAME; the build makes the examples before these tests.
+// Runs example_NAME; the build makes the examples before these tests run.
 #define RUN_EXAMPLE(result, name)                                                       \
   const std::string path =                                                              \
       (std::filesystem::path(RONDO_BINARY).parent_path() / ("example_" name)).string(); \

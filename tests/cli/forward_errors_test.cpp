@@ -1,4 +1,4 @@
-// rondo forward given what it cannot use: one clear message, the right exit code, nothing written.
+// rondo forward with unusable inputs: one clear message, the right exit code, nothing written.
 #include "tests/cli/authors.h"
 
 namespace rondo::testing {
@@ -6,7 +6,7 @@ namespace {
 
 class ForwardErrors : public ::testing::Test {
  protected:
-  // Runs `model` (weights drawn) on `inputs`; no output may come into being.
+  // Runs `model` (random weights) on `inputs`; no output may be created.
   Result forward(const std::string& model, const Arrays& inputs, const Arguments& more = {}) {
     write_arrays(folder_.file("in.safetensors"), inputs);
     Arguments arguments = {"forward",  model,
@@ -128,7 +128,7 @@ TEST_F(ForwardErrors, WeightsOfAnotherModel) {
   EXPECT_TRUE(contains(result.err, "missing: stack.mixing.1.initial")) << result.err;
   expect_refusal(forward(lm_, tokens, {"--weights", fixture("t5_buckets.safetensors")}),
                  ExitCode::bad_input, "weights do not match the model");
-  // Weights without their configuration cannot stand for a model.
+  // Weights without a configuration are not a model.
   expect_refusal(forward(fixture("t5_buckets.safetensors"), tokens), ExitCode::bad_input,
                  "contains weights but no configuration");
 }

@@ -1,11 +1,11 @@
 // rondo forward on text: the authors' translation model, and their language models over three
-// segments whose state travels from process to process in a file.
+// segments, with the state passed from process to process in a file.
 #include "tests/cli/authors.h"
 
 namespace rondo::testing {
 namespace {
 
-// Row by row, the token after each; `last` where there is none.
+// For each row, the token that follows each token; `last` where there is none.
 Array next_tokens(const Array& tokens, int64_t last) {
   const std::vector<double> values = tokens.numbers();
   const auto width = static_cast<size_t>(tokens.shape.at(1));
@@ -76,7 +76,7 @@ TEST_P(LanguageModels, ThreeSegmentsThroughStateFiles) {
       ++compared;
     }
     EXPECT_GE(compared, 8);
-    // The state file holds what the outputs show.
+    // The state file contains what the outputs show.
     const Arrays state = read_arrays(before);
     for (const auto& [name, array] : state) EXPECT_EQ(array.bytes, out.at("state." + name).bytes);
   }
@@ -136,7 +136,8 @@ TEST(StateFiles, AreRefusedByAnotherModel) {
     return result;
   };
   const char* message = "the state belongs to another model";
-  // Another kind of time, the same shapes with other weights, the same weights read differently.
+  // A different kind of time, the same shapes with different weights, the same weights used
+  // differently.
   expect_refusal(with_state(Authors("brt_slide", "meliad").config(), {}), ExitCode::bad_input,
                  message);
   expect_refusal(with_state(m.config(), {"--seed", "3"}), ExitCode::bad_input, message);

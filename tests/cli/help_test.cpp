@@ -1,10 +1,10 @@
-// Help in all its forms: every verb has an example, and man pages and completions name every verb.
+// All forms of help: every verb has an example, and man pages and completions contain every verb.
 #include "tests/cli/training.h"
 
 namespace rondo::testing {
 namespace {
 
-// The verbs that have no verbs of their own: "train", "data check".
+// The verbs without sub-verbs: "train", "data check".
 std::vector<std::string> all_verbs() {
   std::vector<std::string> verbs;
   const TempDir folder;
@@ -40,7 +40,7 @@ TEST(Help, EveryVerbHasAnExampleThatItsOptionsAllow) {
     const std::string help = rondo_ok(words).out;
     const size_t at = help.find("Example: rondo " + verb);
     ASSERT_NE(at, std::string::npos) << verb << "\n" << help;
-    // Every option of the example is one of the verb's.
+    // Every option in the example exists.
     const std::string example = help.substr(at + 9, help.find('\n', at) - at - 9);
     for (size_t option = example.find(" --"); option != std::string::npos;
          option = example.find(" --", option + 1)) {

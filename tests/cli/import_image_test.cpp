@@ -1,4 +1,4 @@
-// Weights of published image networks with the names of their classes: imported, averaged, used.
+// Importing weights of published image networks with their class names; averaging and using them.
 #include "tests/cli/authors.h"
 #include "tests/cli/pictures.h"
 
@@ -70,7 +70,7 @@ TEST_F(ImportImages, TimmsVisionTransformer) {
   EXPECT_NE(import(timm_state(false), "no.safetensors").code, 0) << "a class token is missing";
 }
 
-// What such a file computes is not what our network computes: never imported quietly.
+// Files whose network computes something else than ours are rejected, never imported silently.
 TEST_F(ImportImages, RefusesNetworksThatComputeSomethingElse) {
   Arrays distilled = timm_state(true);
   distilled["dist_token"] = ramp({1, 1, kWidth});

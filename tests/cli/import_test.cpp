@@ -1,5 +1,5 @@
-// rondo import: the authors' weights become a model file, or every name that does not fit is told
-// and nothing is written.
+// rondo import: either the authors' weights become a model file, or every name that does not match
+// is listed and nothing is written.
 #include "tests/cli/authors.h"
 
 namespace rondo::testing {
@@ -18,7 +18,7 @@ TEST_P(ImportOf, WritesAModelFile) {
   const Result result = authors.import(weights, authors.file("again.safetensors"));
   EXPECT_TRUE(contains(result.out, std::to_string(weights.size()) + " tensors")) << result.out;
   EXPECT_TRUE(contains(result.out, std::string("imported from ") + GetParam().name)) << result.out;
-  // The same weights make the same file, and it knows its configuration.
+  // The same weights give the same file, which contains its configuration.
   EXPECT_EQ(slurp(authors.file("again.safetensors")), slurp(authors.model()));
   EXPECT_EQ(rondo_ok({"info", authors.model(), "--toml"}).out,
             rondo_ok({"info", authors.config(), "--toml"}).out);
@@ -35,7 +35,7 @@ INSTANTIATE_TEST_SUITE_P(Authors, ImportOf,
 
 class Import : public ::testing::Test {
  protected:
-  // Imports `arrays`; the model file must not come into being unless it succeeds.
+  // Imports `arrays`; the model file may only be created on success.
   Result import(const Arrays& arrays, const std::string& program, const std::string& config,
                 const Arguments& more = {}) {
     write_arrays(folder_.file("in.safetensors"), arrays);

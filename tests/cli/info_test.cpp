@@ -1,4 +1,4 @@
-// rondo info: counts, for people and for programs, of names, configurations and model files.
+// rondo info: counts of named models, configurations and model files, as text and as JSON.
 #include "tests/cli/authors.h"
 
 namespace rondo::testing {
@@ -55,7 +55,7 @@ TEST(Info, PutsThePapersFigureBesideOurs) {
 }
 
 TEST(Info, SaysNothingThatThePaperDoesNotPrint) {
-  // Rec:fixed:skip has no count in the paper, Mixer has none anywhere in it.
+  // The paper gives no count for Rec:fixed:skip, and none for any Mixer.
   const std::string skip = rondo_ok({"info", "brt/rec-fixed-skip"}).out;
   EXPECT_FALSE(contains(skip, "paper:")) << skip;
   EXPECT_TRUE(contains(skip, "authors' code: parameters 160.73M\n")) << skip;
@@ -80,7 +80,7 @@ TEST(Info, FiguresAreOfTheUnchangedModelAlone) {
       EXPECT_EQ(paper.count(key), 0U) << key;
     }
   }
-  // A key set to what it is changes nothing.
+  // Setting a key to its current value changes nothing.
   const nlohmann::json same =
       rondo_ok({"info", "sret/t", "--set", "model.classes=1000", "--json"}).json();
   EXPECT_EQ(same.at("paper").at("parameters"), "4.76M");
@@ -159,7 +159,7 @@ TEST(Info, SizesThatDoNotApplyAreRefused) {
                  "--classes does not apply");
 }
 
-// No weights need exist to be counted.
+// Counting needs no weights in memory.
 TEST(Info, LargestEntriesAnswerQuickly) {
 #ifdef NDEBUG
   const double limit = 2.0;

@@ -1,11 +1,11 @@
-// --kernels: the fused kernels and the plain operations give the same answers through the command.
+// --kernels: fused kernels and plain operations give the same results through the command.
 #include "tests/cli/authors.h"
 #include "tests/cli/training.h"
 
 namespace rondo::testing {
 namespace {
 
-// Both ways; all outputs, the largest difference of each relative to its largest number (or, where
+// Runs both. For every output: the largest difference relative to its largest number (or, where
 // sums cancel, to a share of the largest of all).
 void expect_kernels_agree(const Authors& m, const Arrays& inputs, double tolerance) {
   const Arrays fused = m.forward(inputs, {"--gradients", "--kernels", "fused"});

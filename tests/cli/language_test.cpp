@@ -1,5 +1,5 @@
-// rondo eval, generate, state and tokenizer, on a model that was just trained: what they print,
-// that a document continued from a file is the document, and what they refuse.
+// rondo eval, generate, state and tokenizer on a freshly trained model: what they print, that a
+// document continued from a state file equals the whole document, and what they reject.
 #include "tests/cli/training.h"
 
 namespace rondo::testing {
@@ -50,7 +50,7 @@ TEST_F(LanguageVerbs, EvalSaysWhatTheStatesAreWorth) {
       ExitCode::usage, "needs a model with recurrent states");
 }
 
-// The number after `label` in what --stats says.
+// The number after `label` in the output of --stats.
 double stat_of(const std::string& text, const std::string& label) {
   const size_t at = text.find(label);
   EXPECT_NE(at, std::string::npos) << text;
@@ -136,7 +136,7 @@ TEST_F(LanguageVerbs, EvalGoesOnFromAState) {
   const auto alone = score({"--data", t.file("rest.txt")});
   EXPECT_EQ(rest.at("tokens"), alone.at("tokens"));
   EXPECT_NE(rest.at("bits_per_token"), alone.at("bits_per_token"));
-  // The states after the same text agree, and a writer goes on from them as from the text.
+  // The states after the same text agree, and generation continues from either as from the text.
   const Arrays a = read_arrays(t.file("whole.state"));
   const Arrays b = read_arrays(t.file("rest.state"));
   ASSERT_EQ(a.size(), b.size());
@@ -187,7 +187,7 @@ TEST_F(LanguageVerbs, GenerateReadsPromptsFromAnywhere) {
 // ---- state ------------------------------------------------------------------------------------
 
 TEST_F(LanguageVerbs, AStateContinuesItsDocument) {
-  const std::string document = slurp(t.file("texts/3")).substr(0, 301);  // inside a block of 8
+  const std::string document = slurp(t.file("texts/3")).substr(0, 301);  // within a block of 8
   read_state(document, "s");
   for (const Arguments& how :
        {Arguments{}, Arguments{"--temperature", "0"}, Arguments{"--prompt", "more of it"}}) {
@@ -202,7 +202,8 @@ TEST_F(LanguageVerbs, AStateContinuesItsDocument) {
   }
 }
 
-// Written in parts, each in its own process, a text is the one written at once; so is its state.
+// A text generated in parts, each by its own process, equals one generated at once; so does its
+// state.
 TEST_F(LanguageVerbs, AStateContinuesWhatWasBeingWritten) {
   const std::string whole =
       generate({"--prompt", "round and", "-n", "60", "--state-out", t.file("end")});
@@ -289,7 +290,7 @@ TEST(TokenizerVerb, TrainsAVocabularyThatAModelUses) {
             text);
   EXPECT_NE(text, "");
 
-  // A state knows its tokenizer too.
+  // A state names its tokenizer too.
   rondo_ok({"state", "read", t.file("run"), t.file("valid.txt"), "-o", t.file("s")});
   rondo_ok({"generate", t.file("run"), "--state-in", t.file("s"), "-n", "5"});
   expect_refusal(

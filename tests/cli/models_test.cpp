@@ -1,4 +1,4 @@
-// rondo models: the zoo is complete and readable by people and programs.
+// rondo models: the list of models is complete, as text and as JSON.
 #include <set>
 
 #include "rondo/base/text.h"

@@ -1,5 +1,5 @@
-// Pictures that a tiny network tells apart in a second of training: class folders of PNG files by
-// brightness, and an experiment on them.
+// Pictures that a tiny network learns to tell apart in a second: class folders of PNG files that
+// differ in brightness, and an experiment on them.
 #pragma once
 
 #include "rondo/image/contact_sheet.h"

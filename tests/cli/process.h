@@ -1,4 +1,4 @@
-// Running the built program, or an example beside it, as a user would: arguments in, exit code and
+// Running the built program, or an example next to it, as a user would: arguments in, exit code and
 // both outputs out.
 #pragma once
 
@@ -21,12 +21,12 @@ extern char** environ;
 namespace rondo::testing {
 
 struct Result {
-  int code = -1;  // as a shell counts: 128 + the signal that ended it
+  int code = -1;  // as a shell reports it: 128 + the signal that ended it
   std::string out;
   std::string err;
   double seconds = 0;
   double cpu_seconds = 0;
-  int64_t peak_bytes = 0;  // the most memory it held at one time
+  int64_t peak_bytes = 0;  // peak memory
 
   nlohmann::json json() const { return nlohmann::json::parse(out); }
 };
@@ -70,21 +70,21 @@ inline Result run_program(const std::string& program, const Arguments& arguments
 
 inline Result rondo(const Arguments& arguments) { return run_program(RONDO_BINARY, arguments); }
 
-// The same, of which success is expected.
+// The same, expecting success.
 inline Result rondo_ok(const Arguments& arguments) {
   Result result = rondo(arguments);
   EXPECT_EQ(result.code, 0) << result.err;
   return result;
 }
 
-// The shortest of several runs: how long it takes when the machine is not busy with other tests.
+// The shortest of several runs: the time it takes when the machine is not otherwise busy.
 inline double quickest(int runs, const Arguments& arguments) {
   double best = 1e9;
   for (int i = 0; i < runs; ++i) best = std::min(best, rondo_ok(arguments).seconds);
   return best;
 }
 
-// Half of the runs are quicker.
+// Half of the runs are faster.
 inline double median_seconds(int runs, const Arguments& arguments) {
   std::vector<double> all;
   for (int i = 0; i < runs; ++i) all.push_back(rondo_ok(arguments).seconds);
@@ -96,7 +96,7 @@ inline bool contains(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
 
-// The command ends with `code`, prints no data, and says one clear thing that contains `part`.
+// The command exits with `code`, prints no data, and one clear message that contains `part`.
 inline void expect_refusal(const Result& result, ExitCode code, const std::string& part) {
   EXPECT_EQ(result.code, static_cast<int>(code)) << result.err;
   EXPECT_EQ(result.out, "");

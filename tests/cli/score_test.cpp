@@ -1,5 +1,5 @@
-// rondo score: what it prints, in every form; several references, compressed files and stdin;
-// comparing two systems; and what it refuses.
+// rondo score: its output in every form; several references, compressed files, stdin; comparing two
+// systems; what it rejects.
 #include <cmath>
 
 #include "rondo/base/version.h"
@@ -11,7 +11,7 @@ namespace {
 
 const std::string kVersionField = std::string("|version:rondo-") + kVersion;
 
-// The example that sacreBLEU's documentation and tests use.
+// The example in sacreBLEU's documentation and tests.
 class Score : public ::testing::Test {
  protected:
   Score() {
@@ -26,7 +26,7 @@ class Score : public ::testing::Test {
     return folder_.file(name);
   }
 
-  // rondo score with files of the folder, then the rest as it is.
+  // rondo score with files of the folder, followed by the other arguments unchanged.
   Arguments words(const Arguments& files, const Arguments& more = {}) const {
     Arguments all = {"score"};
     for (const std::string& file : files) all.push_back(folder_.file(file));

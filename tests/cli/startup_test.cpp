@@ -1,5 +1,5 @@
-// How long a verb that computes takes to be ready: loading libtorch without what it never calls
-// (tools/stand_ins.py), and what comes on top, which is ours and must be little.
+// Start-up time of a verb that computes: loading libtorch without the libraries that it never calls
+// (tools/stand_ins.py), and our own share, which must be small.
 #include <sys/resource.h>
 
 #include "tests/cli/training.h"
@@ -17,7 +17,7 @@ double childrens_seconds() {
   return seconds(used.ru_utime) + seconds(used.ru_stime);
 }
 
-// The least of several runs.
+// The minimum of several runs.
 double least_cpu(const Arguments& arguments) {
   double least = 1e9;
   for (int i = 0; i < 5; ++i) {
@@ -34,7 +34,7 @@ TEST(StartUp, AModelAnswersSoonAfterTorchIsLoaded) {
                   "model.depth.levels=6", "--set", "train.steps=1"});
   const std::string run = t.file("run");
   rondo_ok({"generate", run, "-n", "1", "--state-out", t.file("state")});
-  // The same libraries, and next to no work.
+  // The same libraries, and almost no work.
   const double loaded = least_cpu({"state", "info", t.file("state")});
   const double answered = least_cpu({"generate", run, "-n", "1", "--threads", "1"});
 #ifdef NDEBUG

@@ -1,4 +1,5 @@
-// rondo study and rondo report as a user runs them: pages, pictures, numbers, and what is refused.
+// rondo study and rondo report from the command line: pages, pictures, numbers, and what they
+// reject.
 #include "tests/cli/pictures.h"
 #include "tests/cli/training.h"
 
@@ -35,7 +36,7 @@ kind = "constant"
 rate = 0.01
 )";
 
-// One run of each task, trained for some steps: enough to be looked into.
+// One run per task, trained for long enough to be studied.
 class Studies : public ::testing::Test {
  protected:
   static void SetUpTestSuite() {
@@ -81,7 +82,7 @@ class Studies : public ::testing::Test {
     words.insert(words.end(), more.begin(), more.end());
     return rondo(words);
   }
-  // The page of a study that succeeds; it stands alone.
+  // The page of a study that succeeds; it must be self-contained.
   static std::string page(const std::string& kind, const std::string& run,
                           const Arguments& more = {}) {
     Arguments words = more;
@@ -113,7 +114,7 @@ class Studies : public ::testing::Test {
 Trainee* Studies::texts = nullptr;
 Pictures* Studies::images = nullptr;
 
-// As expect_refusal(), where a line of progress may come before the message.
+// Like expect_refusal(), but a progress line may precede the message.
 void expect_late_refusal(const Result& result, ExitCode code, const std::string& part) {
   EXPECT_EQ(result.code, static_cast<int>(code)) << result.err;
   EXPECT_EQ(result.out, "");
@@ -180,7 +181,7 @@ TEST_F(Studies, LandscapeContinuesAndSharesItsPoints) {
   const Arguments small = {"--points", "3", "--items", "6", "--jobs", "2"};
   page("landscape", sret(), small);
   const std::string first = slurp(file("landscape.html"));
-  // Points that are there are not computed again: one is changed to see that it is taken.
+  // Existing points are not computed again: one is changed to see that it is reused.
   const std::string part = file("landscape.html.points.1.0");
   std::vector<std::string> lines = lines_of(slurp(part));
   ASSERT_EQ(lines.size(), 6U);  // a key and every second of nine points

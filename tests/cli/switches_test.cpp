@@ -1,5 +1,5 @@
-// Block-recurrent networks without state IDs and with queries and keys as projected, as a user runs
-// them: training, forward, generate by our kernels and by plain operations.
+// Block-recurrent networks without state IDs and without normalized queries and keys, from the
+// command line: training, forward, generate with our kernels and with plain operations.
 #include "tests/cli/training.h"
 
 namespace rondo::testing {

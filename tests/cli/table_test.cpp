@@ -1,5 +1,5 @@
-// rondo table, recipes and compare as a user runs them; a table that is killed again and again ends
-// with the same bytes as one that is left alone.
+// rondo table, recipes and compare from the command line; a table that is killed repeatedly ends
+// with the same bytes as one that runs undisturbed.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -92,13 +92,13 @@ TEST_F(Table, IsTrainedTestedAndShown) {
   EXPECT_EQ(shown["cells"][0]["seeds"].size(), 2U);
   EXPECT_GT(shown["cells"][0]["mean"], 1.0);
   EXPECT_LT(shown["cells"][0]["mean"], 8.0);
-  EXPECT_EQ(shown["cells"][2]["seeds"].size(), 0U);  // not asked for
+  EXPECT_EQ(shown["cells"][2]["seeds"].size(), 0U);  // not requested
   EXPECT_NE(shown["claims"][0]["verdict"], "not run");
   const auto record = nlohmann::json::parse(slurp(folder_.file("out/text/slide/seed1/run.json")));
   EXPECT_GT(record["parameters"], 0);
   EXPECT_FALSE(std::string(record["commit"]).empty());
   EXPECT_EQ(std::string(record["train_data"]).size(), 16U);
-  // A second call has nothing to do, and does not touch the runs.
+  // A second call does nothing and leaves the runs unchanged.
   const std::string before = slurp(folder_.file("out/text/rec/seed2/test.json"));
   rondo_ok(run("out", {"--seeds", "2", "--rows", "slide,rec"}));
   EXPECT_EQ(slurp(folder_.file("out/text/rec/seed2/test.json")), before);

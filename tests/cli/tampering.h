@@ -1,4 +1,4 @@
-// Changing files that the command wrote, as bit rot, a faulty program or malice would.
+// Changing files that the command wrote, as bit rot, a faulty program or an attacker would.
 #pragma once
 
 #include <functional>
@@ -9,8 +9,8 @@
 
 namespace rondo::testing {
 
-// Writes the tensors of `from` to `to`, after `change`, with the same metadata but no checksum: a
-// file that claims to be whole.
+// Writes the tensors of `from` to `to`, after `change`, with the same metadata but without the
+// checksum: a file that appears intact.
 inline void tamper(const std::string& from, const std::string& to,
                    const std::function<void(Arrays&)>& change) {
   Arrays arrays = read_arrays(from);
@@ -24,7 +24,7 @@ inline void tamper(const std::string& from, const std::string& to,
   write_safetensors(to, refs, metadata);
 }
 
-// `from` with one bit of its data, `share` of the way through them, turned over.
+// `from` with one bit of its data flipped, at the fraction `share` of its length.
 inline void flip_bit(const std::string& from, const std::string& to, double share, int bit) {
   std::string whole = slurp(from);
   uint64_t header = 0;
@@ -35,7 +35,7 @@ inline void flip_bit(const std::string& from, const std::string& to, double shar
   spill(to, whole);
 }
 
-// The middle number of an fp32 tensor becomes infinite or none.
+// Sets the middle value of an fp32 tensor to infinity or NaN.
 inline void spoil(Array& array, float bad = std::numeric_limits<float>::quiet_NaN()) {
   ASSERT_EQ(array.dtype, DType::f32);
   std::memcpy(array.bytes.data() + array.size() / 2 * 4, &bad, sizeof(bad));

@@ -1,6 +1,6 @@
-// Kill -9 at any moment, the same command again: the last weights are bit for bit those of a run
-// that nobody disturbed. 30 kills for every optimizer, at random moments of the run's life
-// (start-up, steps, the writing of a checkpoint), in parts so that no single test is long.
+// Kill -9 at random moments, then the same command again: the final weights equal those of an
+// undisturbed run bit for bit. 30 kills for every optimizer, during start-up, steps and the writing
+// of checkpoints, split up so that no single test takes long.
 #include "tests/cli/training.h"
 
 namespace rondo::testing {
@@ -23,7 +23,7 @@ bool ends_within(Child& child, double seconds) {
   return true;
 }
 
-// No step is missing in the log, and none is there twice.
+// The log has every step exactly once.
 void expect_every_step(const Trainee& t, const std::string& run, int64_t steps) {
   const auto lines = t.metrics(run);
   ASSERT_EQ(static_cast<int64_t>(lines.size()), steps);
@@ -40,7 +40,7 @@ TEST_P(KilledTraining, EndsWithTheBitsOfAnUndisturbedRun) {
   for (int attempt = 0; kills < kKillsOfAPart || finished == 0; ++attempt) {
     ASSERT_LT(attempt, 20 * kKillsOfAPart) << "the run never ends";
     Child child(t.command("killed"));
-    // After the last kill the run is left alone.
+    // After the last kill the run is not disturbed any more.
     const double moment = kills < kKillsOfAPart ? random.uniform() * life : kPatience;
     if (!ends_within(child, moment)) {
       child.send(SIGKILL);
@@ -65,7 +65,7 @@ INSTANTIATE_TEST_SUITE_P(Thirty, KilledTraining,
                                   std::to_string(std::get<1>(given.param));
                          });
 
-// What a kill left half written is gone when the run has ended.
+// Files left half written by a kill are removed by the time the run ends.
 TEST(KilledTrainingFolder, HoldsOnlyWhatARunKeeps) {
   const Trainee t;
   {

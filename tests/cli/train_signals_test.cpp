@@ -1,4 +1,4 @@
-// Signals to a training process, and a second trainer beside it.
+// Signals to a training process, and a second trainer of the same run.
 #include "tests/cli/training.h"
 
 namespace rondo::testing {
@@ -48,7 +48,8 @@ TEST(AskedToSave, TheRunSavesAndGoesOn) {
   EXPECT_EQ(child.wait(), 143);
 }
 
-// With steps of many minutes: the first signal waits for the step, the second does not.
+// With steps of many minutes: after the first signal the step is finished, the second ends it at
+// once.
 TEST(StoppedTwice, TheRunEndsAtOnceWithoutSaving) {
   const Trainee t;
   Child child(t.command("run", {"--set", "train.accumulate=1000000"}));

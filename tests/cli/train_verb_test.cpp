@@ -1,10 +1,10 @@
-// rondo train: what it leaves in a run folder, what it says, what it refuses.
+// rondo train: what it writes to a run folder, what it prints, what it rejects.
 #include "tests/cli/training.h"
 
 namespace rondo::testing {
 namespace {
 
-// Like expect_refusal(), where lines of the log come before the message.
+// Like expect_refusal(), but log lines may precede the message.
 void expect_refusal_after_log(const Result& result, ExitCode code, const std::string& part) {
   EXPECT_EQ(result.code, static_cast<int>(code)) << result.err;
   EXPECT_EQ(result.out, "");
@@ -36,13 +36,13 @@ TEST(TrainVerb, LeavesARunFolderAndPrintsItsPath) {
     events += contains(entry.path().filename(), "events.out.tfevents.") ? 1 : 0;
   }
   EXPECT_EQ(events, 1);
-  // The folder's own configuration is an experiment that gives the same again.
+  // The folder's own configuration, used as an experiment, gives the same weights.
   const Result again = rondo_ok(
       {"train", t.file("run/config.toml"), "-o", t.file("again"), "--cache", t.file("cache")});
   expect_same_run(t, "run", "again");
 }
 
-// The program and the engine have one log.
+// The program and the engine share one log.
 TEST(TrainVerb, VerboseShowsTheEnginesDebugLines) {
   const Trainee t;
   const Arguments one_step = {"--set", "train.steps=1"};
@@ -101,7 +101,7 @@ TEST(TrainVerb, RefusesAnotherExperimentInTheSameFolder) {
   t.train("run", {"--set", "train.steps=3"});
 }
 
-// A first try that fails for its data must not stand in the way of the second.
+// A first attempt that fails because of its data must not prevent the second.
 TEST(TrainVerb, WithoutDataLeavesNothingBehind) {
   const Trainee t;
   expect_refusal(rondo({"train", t.config(), "-o", t.file("run")}), ExitCode::bad_input,
@@ -115,7 +115,7 @@ TEST(TrainVerb, WithoutDataLeavesNothingBehind) {
   t.train("run", {"--set", "train.steps=2"});
 }
 
-// Debian's libtorch has no CUDA; with one that has, there is still no GPU where tests run.
+// Debian's libtorch has no CUDA; with one that has, the test machines still have no GPU.
 TEST(TrainVerb, RefusesADeviceThatIsNotThere) {
   const Trainee t;
   expect_refusal(rondo(t.command("run", {"--set", "train.device=cuda"})), ExitCode::bad_input,
@@ -160,7 +160,7 @@ TEST(TrainVerb, EndsWithFiveWhenItDiverges) {
                            "training diverged: 5 losses in a row were not finite");
 }
 
-// The system lets no file grow beyond some kilobytes: as on a full disk, but for the reason.
+// A limit of some kilobytes on the size of files: like a full disk, with another error.
 TEST(TrainVerb, KeepsTheLastCheckpointWhenTheDiskIsFull) {
   const Trainee t;
   t.train("run", {"--set", "train.steps=4"});

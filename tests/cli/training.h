@@ -1,5 +1,5 @@
-// Training as a user does it, small enough for a test: texts, an experiment that takes about a
-// second, processes that run beside the test and can be sent signals.
+// Training from the command line, small enough for a test: texts, an experiment that takes about a
+// second, processes that run in the background and can be sent signals.
 #pragma once
 
 #include <csignal>
@@ -20,14 +20,14 @@ inline void pause_for(double seconds) {
 
 inline Result in_shell(const std::string& script) { return run_program("/bin/sh", {"-c", script}); }
 
-// The program with these arguments, as a shell takes them.
+// The program with these arguments, as a shell runs it.
 inline std::string quoted(const Arguments& words) {
   std::string line = "'" RONDO_BINARY "'";
   for (const std::string& word : words) line += " '" + word + "'";
   return line;
 }
 
-// Looks again and again; a test failure if it never comes true.
+// Polls; a test failure if it does not become true in time.
 inline bool wait_until(const std::function<bool()>& condition, const std::string& what) {
   const auto begin = std::chrono::steady_clock::now();
   while (!condition()) {
@@ -41,7 +41,7 @@ inline bool wait_until(const std::function<bool()>& condition, const std::string
   return true;
 }
 
-// The program running beside us. Killed at the end of its scope if it still runs.
+// The program running in the background. Killed at the end of the scope if it is still running.
 class Child {
  public:
   explicit Child(const Arguments& arguments) {
@@ -75,19 +75,19 @@ class Child {
     return ended_;
   }
   void send(int signal) const { kill(pid_, signal); }
-  // Whether it has loaded the engine: it is past its first line and has far to go.
+  // Whether it has loaded the engine: it has printed its first line and has a long way to go.
   bool starts_up() const {
     return slurp("/proc/" + std::to_string(pid_) + "/maps").find("librondo_engine") !=
            std::string::npos;
   }
-  // Whether it has a handler of its own for the signal by now.
+  // Whether it has installed its own handler for the signal.
   bool catches(int signal) const {
     const std::string status = slurp("/proc/" + std::to_string(pid_) + "/status");
     const size_t at = status.find("SigCgt:");
     if (at == std::string::npos) return false;
     return (std::stoull(status.substr(at + 7), nullptr, 16) >> (signal - 1) & 1U) != 0;
   }
-  // Its exit code, as a shell counts.
+  // Its exit code, as a shell reports it.
   int wait() {
     if (!ended_) note(waitpid(pid_, &status_, 0));
     return code();
@@ -105,7 +105,7 @@ class Child {
   bool ended_ = false;
 };
 
-// Texts and an experiment on them. Bits are compared: one thread.
+// Texts and an experiment on them. With one thread, since bits are compared.
 class Trainee {
  public:
   explicit Trainee(const std::string& optimizer = "adamw") {
@@ -199,7 +199,7 @@ rate = 0.02
   TempDir folder_;
 };
 
-// A run that would go on for hours, saving only when told to.
+// A run of many hours that saves only when it is stopped.
 inline const Arguments kEndless = {"--set", "train.steps=100000000", "--set",
                                    "train.save_every=100000000"};
 
@@ -217,8 +217,8 @@ inline int64_t step_of(const std::string& checkpoint) {
   return std::stoll(std::filesystem::path(checkpoint).stem().string());
 }
 
-// Both runs ended with the same bits: weights, moments, averages, carried state; and place in the
-// data.
+// Both runs ended with the same bits: weights, moments, averages, carried state; and at the same
+// position in the data.
 inline void expect_same_run(const Trainee& t, const std::string& a, const std::string& b) {
   ASSERT_FALSE(t.checkpoints(a).empty());
   ASSERT_FALSE(t.checkpoints(b).empty());

@@ -1,5 +1,5 @@
-// Translation as a user does it: train on two files, translate, score, average; what streams, what
-// repeats, what is refused.
+// Translation from the command line: train on two files, translate, score, average; streaming,
+// repeatability, and what is rejected.
 #include <algorithm>
 #include <set>
 
@@ -88,7 +88,7 @@ class Pairs {
   TempDir folder_;
 };
 
-// One model for all cases: it takes seconds to train.
+// One model for all cases, because training takes seconds.
 class TranslationVerbs : public ::testing::Test {
  protected:
   static void SetUpTestSuite() {
@@ -124,7 +124,7 @@ TEST_F(TranslationVerbs, LearnsAndScores) {
     }
   }
   ASSERT_GE(bleu, 0.0);
-  // The same by hand: translate, then score the files.
+  // The same in two commands: translate, then score the files.
   spill(file("hypotheses"), translate({}));
   const std::string only =
       rondo_ok({"score", file("hypotheses"), file("test.en"), "--metrics", "bleu", "-b"}).out;
@@ -181,7 +181,7 @@ TEST_F(TranslationVerbs, AByteOrderMarkIsNoText) {
   EXPECT_EQ(translate({}, "marked.de"), text);
   const std::string program = std::string(RONDO_BINARY) + " translate " + file("run");
   EXPECT_EQ(shell(program + " < " + file("marked.de")).out, text);
-  // Only at the very beginning; and the mark itself may arrive in pieces.
+  // Only at the very beginning; the byte order mark itself may arrive in pieces.
   EXPECT_EQ(shell("(printf '\\357'; sleep 0.2; printf '\\273\\277abc\\nhh\\n') | " + program).out,
             text);
   spill(file("later.de"), "hh\n" + mark + "abc\n");
@@ -245,7 +245,7 @@ TEST_F(TranslationVerbs, FoldedAndSmallerWeightsTranslateAlike) {
   EXPECT_GE(equal_lines(translate({"--precision", "bf16"})), 54);
 }
 
-// A trained network leaves few ties: decoding gives the text of the training forward.
+// A trained network has few ties: decoding equals the training forward pass.
 TEST_F(TranslationVerbs, DecodingAgreesWithTheNetworkAsTrained) {
   const auto agreement = [&](const char* weights) {
     return rondo_ok({"eval", file("run"), "--agreement", "--precision", weights, "--json"}).json();

@@ -1,4 +1,4 @@
-// Names of classes in files: both kinds of lines, what is passed over, there and back.
+// Class names in files: both kinds of lines, which lines are skipped, writing and reading back.
 #include "rondo/config/class_names.h"
 
 #include <gtest/gtest.h>

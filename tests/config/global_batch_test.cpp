@@ -1,4 +1,4 @@
-// A global batch shared out among processes.
+// Dividing a global batch among processes.
 #include "rondo/config/global_batch.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// ConfigTable::merge, recipes that extend each other, and the order of layers.
+// ConfigTable::merge, recipes that inherit, and the order of layers.
 #include <gtest/gtest.h>
 
 #include "rondo/base/files.h"

@@ -1,4 +1,4 @@
-// Table files: what they say, and one clear error with file and line for what is wrong.
+// Table files: their contents, and one clear error with file and line for each mistake.
 #include "rondo/config/paper_table.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Every recipe, overlay and table that comes with Rondo: all of them resolve, and stay few.
+// Every recipe, overlay and table in the repository: all resolve, and they remain few.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 namespace rondo {
 namespace {
 
-// Any folder will do: data are not opened.
+// Any folder will do: the data are not opened.
 const DataFolders kAnywhere = {{"", "/"}};
 
 TEST(ShippedTables, EveryRowIsAnExperimentAtBothSizes) {

@@ -1,4 +1,4 @@
-// What the tests of rondo/data share: text made on the spot, nasty bytes, compressors, a small
+// Shared by the tests of rondo/data: generated text, awkward bytes, compressors, a small
 // SentencePiece model.
 #pragma once
 
@@ -48,7 +48,7 @@ inline std::string random_bytes(size_t size, uint64_t seed, const std::string& c
   return text;
 }
 
-// Texts that tokenizers and caches like to lose something of.
+// Texts of which tokenizers and caches tend to lose something.
 inline std::vector<std::string> nasty_texts() {
   using namespace std::string_literals;
   std::string all_bytes;
@@ -67,7 +67,7 @@ inline std::vector<std::string> nasty_texts() {
       all_bytes,
       all_bytes + all_bytes,
       "<unk><s></s><pad><0x41> <0x0A>"s,
-      "\xE2\x96\x81word\xE2\x96\x81 \xE2\x96\x85"s,  // SentencePiece's own signs
+      "\xE2\x96\x81word\xE2\x96\x81 \xE2\x96\x85"s,  // characters that SentencePiece reserves
       "caf\xC3"s,                                    // cut within a character
       "\xA9 begins with the rest of one"s,
       "\xC0\x80 overlong, \xED\xA0\x80 surrogate, \xF4\x90\x80\x80 too far, \xFF\xFE"s,
@@ -111,7 +111,7 @@ inline std::string zstd(const std::string& text) {
   return out;
 }
 
-// A model of that type and size, trained once per process on made-up text.
+// A model of this type and size, trained once per process on generated text.
 inline std::shared_ptr<const Tokenizer> small_model(const std::string& type = "bpe",
                                                     int64_t vocabulary = 400) {
   static const TempDir folder;
@@ -132,7 +132,7 @@ inline std::shared_ptr<const Tokenizer> small_model(const std::string& type = "b
   return model;
 }
 
-// `whole` cut short (each third time) or with one bit turned.
+// `whole` truncated (every third time) or with one bit flipped.
 inline std::string damaged(const std::string& whole, int number, CounterRandom& random) {
   std::string text = whole;
   if (number % 3 == 0) {

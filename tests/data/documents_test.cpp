@@ -1,5 +1,5 @@
-// The documents cache: exact for any bytes, rebuilt exactly when it must be, safe to build twice
-// at once, and bounded in memory.
+// The documents cache: exact for any bytes, rebuilt exactly when necessary, safe to build
+// concurrently, bounded in memory.
 #include "rondo/data/documents.h"
 
 #include <gtest/gtest.h>
@@ -64,7 +64,7 @@ class DocumentsTest : public ::testing::Test {
     return tokenizer.decode({wide.begin(), wide.end()});
   }
 
-  // Long enough ago that the clock's resolution is no doubt.
+  // Old enough not to be affected by the clock's resolution.
   static void make_old(const std::string& path) {
     fs::last_write_time(path, fs::file_time_type::clock::now() - std::chrono::hours(1));
   }
@@ -88,7 +88,7 @@ TEST_F(DocumentsTest, KeepsEveryByte) {
                     : zstd(text));
     texts.push_back(text);
   }
-  ASSERT_EQ(texts[0], "");  // left out
+  ASSERT_EQ(texts[0], "");  // skipped
   for (const auto& tokenizer : {bytes_, small_model("bpe"), small_model("unigram")}) {
     const Documents documents = open(*tokenizer);
     ASSERT_EQ(documents.count(), static_cast<int64_t>(texts.size()) - 1);
@@ -106,7 +106,7 @@ TEST_F(DocumentsTest, KeepsEveryByte) {
 
 TEST_F(DocumentsTest, CountsBytesAndWords) {
   put("a/1.txt", "  one two\tthree\r\nfour\v\ffive  ");
-  put("a/2.txt", "\xC2\xA0 \n\n");  // a hard space is no ASCII whitespace
+  put("a/2.txt", "\xC2\xA0 \n\n");  // a no-break space is not ASCII whitespace
   put("b.txt", "x");
   put("empty", "");
   const Documents documents = open();
@@ -168,7 +168,7 @@ TEST_F(DocumentsTest, IsBuiltOnceAndMovesFreely) {
   Documents two = std::move(one);
   EXPECT_EQ(text_of(two, 0, *bytes_), "first");
   EXPECT_EQ(std::distance(fs::directory_iterator(folder_.file("cache")), {}), 1);
-  // However the folder is spelled, it is the same cache.
+  // The same cache, however the path of the folder is written.
   const Documents other =
       Documents::open({source_ + "/../source/", folder_.file("cache")}, *bytes_);
   EXPECT_EQ(other.path(), two.path());
@@ -181,7 +181,8 @@ TEST_F(DocumentsTest, FollowsChangesOfItsSources) {
   put("a", "other");  // the same size
   EXPECT_TRUE(opening_rebuilds());
   EXPECT_EQ(text_of(open(), 0, *bytes_), "other");
-  // Changed again at once, and made to look untouched: found by content, as the change is recent.
+  // Changed again at once, with the old time restored: detected by content, because the change is
+  // recent.
   const auto time = fs::last_write_time(path);
   put("a", "third");
   fs::last_write_time(path, time);
@@ -194,7 +195,7 @@ TEST_F(DocumentsTest, FollowsChangesOfItsSources) {
   fs::remove(source_ + "/c");
   EXPECT_TRUE(opening_rebuilds());
   EXPECT_EQ(open().count(), 1);
-  make_old(path);  // another time, the same content
+  make_old(path);  // another time, the same contents
   EXPECT_FALSE(opening_rebuilds());
 }
 
@@ -224,7 +225,7 @@ TEST_F(DocumentsTest, TokenizersHaveTheirOwnCaches) {
   EXPECT_LT(pieces.tokens(), bytes.tokens());
   EXPECT_EQ(pieces.total_bytes(), bytes.total_bytes());
   EXPECT_EQ(pieces.total_words(), bytes.total_words());
-  // A cache in the place of another's is not believed.
+  // A cache file copied over another's is rejected.
   fs::copy_file(bytes.path(), pieces.path(), fs::copy_options::overwrite_existing);
   EXPECT_EQ(open(*model).checksum(), pieces.checksum());
 }
@@ -293,7 +294,7 @@ constexpr bool kSanitized = __has_feature(address_sanitizer);
 constexpr bool kSanitized = false;
 #endif
 
-// Lets this process take only so much memory of its own beyond what it has.
+// Limits this process to so much more memory than it uses now.
 void limit_memory(int64_t more) {
   std::ifstream statm("/proc/self/statm");
   int64_t fields[6] = {};
@@ -305,17 +306,17 @@ void limit_memory(int64_t more) {
   ::setrlimit(RLIMIT_DATA, &limits);
 }
 
-// One line without end, in a process that has no room for the text, let alone its tokens.
+// A single line without end, in a process whose memory cannot hold the text or its tokens.
 TEST_F(DocumentsTest, LongLinesNeedLittleMemory) {
   constexpr int64_t kBytes = int64_t{20} << 20;
   {
     std::ofstream out(source_ + "/line", std::ios::binary);
     const std::string block((1 << 20) - 1, 'x');
     for (int64_t i = 0; i < 20; ++i) {
-      out << block << '\x80';  // no UTF-8 boundary to be had there
+      out << block << '\x80';  // no UTF-8 boundary there
     }
   }
-  if (!kSanitized) {  // a sanitizer keeps what is freed
+  if (!kSanitized) {  // a sanitizer keeps freed memory
     const pid_t pid = ::fork();
     if (pid == 0) {
       limit_memory(int64_t{16} << 20);

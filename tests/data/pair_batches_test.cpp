@@ -66,7 +66,7 @@ class PairCorpus {
   ParallelCorpus corpus_;
 };
 
-// About alike on both sides, as translations are.
+// Of similar length on both sides, as translations are.
 std::vector<PairLengths> random_lengths(size_t count, uint64_t seed, uint64_t longest) {
   CounterRandom random(seed, "lengths");
   const auto most = static_cast<int64_t>(longest);
@@ -93,8 +93,8 @@ int64_t longer_side(const PairCorpus& pairs, int64_t i, const PairBatchOptions& 
   return static_cast<int64_t>(std::max(source, target));
 }
 
-// Batches of the rules told once more: sorted by the longer side, then by turns up and down by the
-// difference; cut greedily.
+// A second implementation of the rules for batches: sorted by the longer side, then alternately up
+// and down by the difference; cut greedily.
 std::vector<std::vector<int64_t>> naive_batches(const PairCorpus& pairs,
                                                 const PairBatchOptions& options) {
   std::map<int64_t, std::vector<int64_t>> by_length;
@@ -214,8 +214,8 @@ TEST(PairBatches, WithoutShufflingEqualTheNaiveBatcher) {
   }
 }
 
-// Any lengths, any budget, two epochs: every pair once in each, filled right, within the budget,
-// and cut where the naive batcher cuts.
+// Any lengths, any budget, two epochs: every pair once in each, correctly filled, within the
+// budget, and batches cut where the naive batcher cuts them.
 TEST(PairBatches, ShuffledEveryPairOnceWithinTheBudget) {
   CounterRandom random(1, "budgets");
   for (uint64_t seed = 0; seed < 25; ++seed) {
@@ -268,7 +268,7 @@ TEST(PairBatches, ContinueExactlyFromEveryPosition) {
         all.push_back(batch);
       }
       ASSERT_GT(all.size(), 20U);
-      PairBatches moved(pairs.corpus(), options);  // one for all: seek leaves no trace
+      PairBatches moved(pairs.corpus(), options);  // one reader for all: seek must leave no trace
       for (size_t from = positions.size(); from-- > 0;) {
         if (from % 7 == 0) {  // as after a crash
           PairBatches fresh(pairs.corpus(), options);
@@ -286,7 +286,7 @@ TEST(PairBatches, ContinueExactlyFromEveryPosition) {
   }
 }
 
-// How often two pairs of a batch were in one batch before.
+// How often two pairs of a batch were together in an earlier batch.
 double meeting_again(const std::vector<PairBatch>& before, const std::vector<PairBatch>& now) {
   std::map<int64_t, size_t> where;
   for (size_t i = 0; i < before.size(); ++i) {

@@ -1,5 +1,5 @@
-// The cache of the parallel corpus: rebuilt exactly when it must be, safe to build twice at once,
-// and never believed when it was damaged or written by strangers.
+// The cache of the parallel corpus: rebuilt exactly when necessary, safe to build concurrently, and
+// rejected if damaged or forged.
 #include "rondo/data/parallel_cache.h"
 
 #include <gtest/gtest.h>
@@ -29,7 +29,7 @@ TEST_F(ParallelCacheTest, IsBuiltOnceAndFollowsChanges) {
   make_old();
   EXPECT_TRUE(opening_rebuilds());
   EXPECT_FALSE(opening_rebuilds());
-  // However the files are spelled, and wherever they are moved in memory.
+  // However the paths are written, and wherever the objects are moved in memory.
   fs::create_symlink(options_.files.source, folder_.file("link.de"));
   ParallelOptions other = options_;
   other.files = {folder_.file("link.de"), folder_.file("cache/../text.en")};
@@ -43,12 +43,13 @@ TEST_F(ParallelCacheTest, IsBuiltOnceAndFollowsChanges) {
   spill(options_.files.target, "2\n");  // the same size
   EXPECT_TRUE(opening_rebuilds());
   EXPECT_EQ(text(open().target(0), *bytes_), "2");
-  // Changed again at once, and made to look untouched: found by content, as the change is recent.
+  // Changed again at once, with the old time restored: detected by content, because the change is
+  // recent.
   const auto stamp = fs::last_write_time(options_.files.target);
   spill(options_.files.target, "3\n");
   fs::last_write_time(options_.files.target, stamp);
   EXPECT_TRUE(opening_rebuilds());
-  make_old();  // another time, the same content
+  make_old();  // another time, the same contents
   EXPECT_FALSE(opening_rebuilds());
   EXPECT_EQ(std::distance(fs::directory_iterator(options_.cache_folder), {}), 1);
 }
@@ -95,13 +96,13 @@ TEST_F(ParallelCacheTest, OptionsAndTokenizersHaveTheirOwnCaches) {
       EXPECT_NE(fingerprints[i], fingerprints.back());
     }
   }
-  // A cache in the place of another's is not believed.
+  // A cache file copied over another's is rejected.
   for (size_t i = 0; i < ways.size(); ++i) {
     const size_t foreign = (i + 1) % ways.size();
     fs::copy_file(paths[foreign], paths[i], fs::copy_options::overwrite_existing);
     EXPECT_EQ(ways[i]().fingerprint(), fingerprints[i]);
   }
-  // Nor one of other files; the same pairs elsewhere have the same fingerprint.
+  // So is one made of other files; the same pairs elsewhere have the same fingerprint.
   const std::string path = open().path();
   options_.files = {folder_.file("z.de"), folder_.file("z.en")};
   put("\n" + made_up_text(30, 1), "\n" + made_up_text(30, 1));
@@ -150,7 +151,8 @@ bool accepts(const std::string& path, const std::string& changed, const Array& v
   return map_parallel(SafetensorsFile::open(path), limits).has_value();
 }
 
-// Arrays that lie are refused whatever the checksums say: who lies on purpose has them right.
+// Inconsistent arrays are rejected even if the checksums match, since an attacker would update
+// those.
 TEST_F(ParallelCacheTest, LyingFilesAreRefused) {
   const std::string path = folder_.file("lies");
   EXPECT_TRUE(accepts(path, "lines", {1, 2}));

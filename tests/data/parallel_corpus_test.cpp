@@ -1,4 +1,4 @@
-// The corpus of pairs: what is kept, skipped and cut, the same whatever the threads.
+// The corpus of pairs: what is kept, skipped and cut, independent of the number of threads.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -93,7 +93,7 @@ LinePairs made_up_lines(uint64_t count) {
   return lines;
 }
 
-// The pairs that a loop over the lines gives.
+// The pairs found by a plain loop over the lines.
 void expect_pairs(const ParallelCorpus& corpus, const LinePairs& lines, const Tokenizer& from,
                   const Tokenizer& to, const ParallelOptions& options) {
   const auto most = static_cast<size_t>(options.max_tokens);
@@ -120,7 +120,7 @@ void expect_pairs(const ParallelCorpus& corpus, const LinePairs& lines, const To
   EXPECT_EQ(corpus.counts().lines, static_cast<int64_t>(lines.size()));
 }
 
-// Every width of tokens on either side, every number of threads, as a table too.
+// Every width of tokens on either side, every number of threads, also from a table.
 TEST_F(ParallelCorpusTest, EqualsTheNaiveCorpusWhateverTheThreads) {
   const LinePairs lines = made_up_lines(700);
   std::string source;
@@ -144,7 +144,7 @@ TEST_F(ParallelCorpusTest, EqualsTheNaiveCorpusWhateverTheThreads) {
   for (const auto& [from, to] : tokenizers) {
     for (options_.cut = false;; options_.cut = true) {
       std::string fingerprint;
-      for (const int64_t way : {10, 11, 20, 21, 70, 71}) {  // threads, and whether as a table
+      for (const int64_t way : {10, 11, 20, 21, 70, 71}) {  // threads, and whether from a table
         fs::remove_all(options_.cache_folder);
         options_.threads = way / 10;
         options_.files = way % 10 == 1 ? ParallelFiles{folder_.file("text.tsv"), ""} : two;
@@ -177,7 +177,7 @@ TEST_F(ParallelCorpusTest, NothingLeftIsAnError) {
   EXPECT_EQ(std::distance(fs::directory_iterator(options_.cache_folder), {}), 0) << "leftovers";
 }
 
-// As a model of somebody else's making may: what it does not know, it drops.
+// Like a model from another source: it drops characters that it does not know.
 class DroppingTokenizer : public testing::WideTokenizer {
  public:
   std::vector<int32_t> encode(std::string_view text) const override {

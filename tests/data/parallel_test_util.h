@@ -1,4 +1,4 @@
-// What the tests of the parallel corpus share: two files to write, opening them, and a tokenizer of
+// Shared by the tests of the parallel corpus: two files to write and open, and a tokenizer with
 // large ids.
 #pragma once
 
@@ -59,7 +59,7 @@ class ParallelFixture : public ::testing::Test {
     spill(options_.files.source, source);
     spill(options_.files.target, target);
   }
-  // Long enough ago that the clock's resolution is no doubt.
+  // Old enough not to be affected by the clock's resolution.
   void make_old() {
     for (const std::string& file : {options_.files.source, options_.files.target}) {
       std::filesystem::last_write_time(

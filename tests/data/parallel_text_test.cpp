@@ -1,5 +1,5 @@
 // Finding the two sides of a parallel text, and reading pairs: against a naive reader that holds
-// all of it, at the edges of blocks and limits, and with everything that can be wrong.
+// all of it, at the edges of blocks and limits, and with every kind of error.
 #include "rondo/data/parallel_text.h"
 
 #include <gtest/gtest.h>
@@ -27,7 +27,7 @@ using testing::zstd;
 
 using Pair = std::pair<std::string, std::string>;
 
-// Writes `text` as the name's ending wants it.
+// Writes `text`, compressed as the name's ending says.
 std::string put(const std::string& path, const std::string& text) {
   const std::string ending = fs::path(path).extension();
   spill(path, ending == ".gz" ? gzip(text) : ending == ".zst" ? zstd(text) : text);
@@ -50,7 +50,7 @@ std::vector<Pair> read_all(const ParallelFiles& files) {
   return pairs;
 }
 
-// The rules once more: lines by std::getline, one '\r' off the end.
+// A second implementation of the rules: lines by std::getline, without one final '\r'.
 std::vector<std::string> naive_lines(const std::string& text) {
   std::istringstream in(text);
   std::vector<std::string> lines;
@@ -107,7 +107,7 @@ TEST_F(FindParallelTest, TwoPaths) {
   const ParallelFiles files = find_parallel(both, "de", "en");
   EXPECT_EQ(files.source, folder_.file("left.gz"));
   EXPECT_EQ(files.target, folder_.file("right"));
-  // Commas in the names, of paths and of a prefix.
+  // Commas in file names and in a prefix.
   touch("a,b");
   touch("c,d.tsv");
   const ParallelFiles odd =
@@ -212,7 +212,7 @@ TEST_F(PairReaderTest, EqualsTheNaiveReader) {
   }
 }
 
-// Lines whose ends fall on, before and after the ends of blocks of any likely size.
+// Lines that end on, before and after the ends of blocks of any plausible size.
 TEST_F(PairReaderTest, LinesAcrossBlocks) {
   for (const size_t block : {size_t{1} << 16, size_t{1} << 17, size_t{1} << 18}) {
     for (size_t length = block - 3; length <= block + 1; ++length) {
@@ -297,14 +297,14 @@ TEST_F(PairReaderTest, LongLinesAreCut) {
 }
 
 #if defined(__SANITIZE_ADDRESS__)
-constexpr bool kLimitsMemory = false;  // a sanitizer keeps what is freed
+constexpr bool kLimitsMemory = false;  // a sanitizer keeps freed memory
 #elif defined(__has_feature)
 constexpr bool kLimitsMemory = !__has_feature(address_sanitizer);
 #else
 constexpr bool kLimitsMemory = true;
 #endif
 
-// Two lines of 40 MB in a process that has room for 10 more.
+// Two lines of 40 MB in a process that may use 10 MB more.
 TEST_F(PairReaderTest, LongLinesNeedLittleMemory) {
   const std::string block(size_t{1} << 20, 'x');
   for (const char* name : {"source", "target"}) {

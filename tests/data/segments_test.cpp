@@ -1,5 +1,5 @@
-// SegmentReader against a naive reader that holds everything in memory and knows only the rules;
-// exact continuation from every position; every token but each document's first scored once.
+// SegmentReader against a naive reader that holds everything in memory; exact continuation from
+// every position; every token but each document's first is scored once.
 #include "rondo/data/segments.h"
 
 #include <gtest/gtest.h>
@@ -52,8 +52,8 @@ class Corpus {
   Documents documents_;
 };
 
-// The rules, told once more without any cleverness: a queue of documents, and for each row the
-// list of segments it still has to give.
+// A second implementation of the rules, as plain as possible: a queue of documents, and for each
+// row the list of segments still to be returned.
 class NaiveReader {
  public:
   NaiveReader(const std::vector<std::string>& texts, const SegmentOptions& options)
@@ -222,7 +222,8 @@ TEST(Segments, ContinueExactlyFromEveryPosition) {
       }
       batches.push_back(batch);
     }
-    SegmentReader moved(corpus.documents(), one.options);  // one for all: seek leaves no trace
+    SegmentReader moved(corpus.documents(),
+                        one.options);  // one reader for all: seek must leave no trace
     for (size_t from = positions.size(); from-- > 0;) {
       moved.seek(positions[from]);
       ASSERT_EQ(moved.position(), positions[from]);
@@ -238,8 +239,8 @@ TEST(Segments, ContinueExactlyFromEveryPosition) {
   }
 }
 
-// One finite pass: each (document, position) but the first ones is a label once, and all state
-// starts fresh exactly at a document's beginning.
+// One finite pass: each (document, position) except the first ones is a label once, and the state
+// is reset exactly at the beginning of each document.
 TEST(Segments, EveryTokenButTheFirstIsScoredOnce) {
   const Corpus corpus(kLengths, 4);
   for (const Case& one : all_cases()) {

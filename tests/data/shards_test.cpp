@@ -1,5 +1,5 @@
-// Readers of several processes: together they read what one reads, each row once, and their
-// positions are those of one.
+// Readers of several processes: together they read what a single reader reads, each row once, and
+// their positions are the same.
 #include <gtest/gtest.h>
 
 #include <filesystem>

@@ -1,4 +1,4 @@
-// Parts of texts: cut between lines, tile without gap or overlap, compressed or not.
+// Parts of texts: cut between lines, no gaps, no overlaps, compressed or not.
 #include <algorithm>
 
 #include "rondo/data/documents.h"
@@ -63,7 +63,7 @@ TEST(TextPiece, PartsTileAtLines) {
   }
 }
 
-// A text without ends of lines is cut between characters.
+// A text without newlines is cut between characters.
 TEST(TextPiece, LongLinesAreCutBetweenCharacters) {
   const TempDir folder;
   std::string text;
@@ -136,7 +136,7 @@ TEST(TextPiece, DocumentsOfPartsAndDividedOnes) {
   EXPECT_EQ(joined, text);
 }
 
-// A percentage moves when the text grows, even where the files of the part did not change.
+// A percentage shifts when the text grows, even if the files of the part did not change.
 TEST(TextPiece, GrownTextIsReadAnew) {
   const TempDir folder;
   spill(folder.file("a.txt"), made_up_text(100, 1));

@@ -1,5 +1,5 @@
-// Tokenizers: nothing is lost, special tokens are nothing, stretches add up, streams come in whole
-// characters, broken models are refused.
+// Tokenizers: lossless; special tokens decode to nothing; pieces of text add up; streams yield
+// whole characters; broken models are rejected.
 #include "rondo/data/tokenizer.h"
 
 #include <gtest/gtest.h>
@@ -77,7 +77,7 @@ TEST(Tokenizer, SentencePieceMakesFewerTokens) {
   }
 }
 
-// Our way of feeding it changes nothing of what SentencePiece makes of a line.
+// Passing the text in our way gives the tokens that SentencePiece gives for a line.
 TEST(Tokenizer, EqualsSentencePieceItself) {
   for (const char* type : {"bpe", "unigram"}) {
     const auto tokenizer = small_model(type);
@@ -93,7 +93,7 @@ TEST(Tokenizer, EqualsSentencePieceItself) {
 }
 
 TEST(Tokenizer, ServesManyThreads) {
-  const auto tokenizer = make_tokenizer(small_model("bpe")->name());  // one that remembers nothing
+  const auto tokenizer = make_tokenizer(small_model("bpe")->name());  // a stateless one
   const std::string text = made_up_text(200, 12) + random_bytes(2000, 1);
   const std::vector<int32_t> expected = small_model("bpe")->encode(text);
   std::vector<std::thread> threads;
@@ -166,7 +166,7 @@ TEST(Tokenizer, RefusesWhatIsNoModel) {
             ExitCode::bad_input);
 }
 
-// Every truncation, and many flips, of a model either load (and then lose nothing) or are refused.
+// Every truncated model, and many with flipped bits, either loads (and is lossless) or is rejected.
 TEST(Tokenizer, DamagedModelsAreRefusedOrHarmless) {
   const TempDir folder;
   const std::string whole = slurp(small_model("bpe", 262)->name());
@@ -222,7 +222,7 @@ TEST(StreamDecoder, HoldsBackOnlyWhatMayStillBecomeACharacter) {
   EXPECT_EQ(decoder.push(0xE2), "");
   EXPECT_EQ(decoder.push('b'),
             "\xE2"
-            "b");  // no character after all
+            "b");  // not a character at all
   EXPECT_EQ(decoder.push(0xFF), "\xFF");
   EXPECT_EQ(decoder.push(0xF0), "");
   EXPECT_EQ(decoder.finish(), "\xF0");

@@ -1,4 +1,4 @@
-// Learning tokenizers: defined for any text, the same each time, and foreign models made lossless.
+// Training tokenizers: works for any text, is reproducible, and makes foreign models lossless.
 #include <gtest/gtest.h>
 
 #include "rondo/base/log.h"
@@ -44,7 +44,7 @@ class TokenizerTrain : public ::testing::Test {
   int sources_ = 0;
 };
 
-// The lines of a text, for SentencePiece's trainer itself.
+// The lines of a text, passed to SentencePiece's own trainer.
 class LineStream : public SentenceStream {
  public:
   explicit LineStream(const std::string& text) : lines_(split(text, '\n')) {}
@@ -91,7 +91,7 @@ TEST_F(TokenizerTrain, SampleDependsOnTheTextAlone) {
   EXPECT_EQ(tokenizer->decode(tokenizer->encode("the river")), "the river");
 }
 
-// Texts on which SentencePiece's trainer by itself drops lines, stops or aborts.
+// Texts on which SentencePiece's trainer alone drops lines, fails or aborts.
 TEST_F(TokenizerTrain, TakesAnyText) {
   using namespace std::string_literals;
   std::string all_planes;
@@ -168,7 +168,7 @@ TEST_F(TokenizerTrain, RefusesBadOptionsAndNoText) {
   EXPECT_FALSE(std::filesystem::exists(options.output));
 }
 
-// As others train them: normalization, dummy prefix and whitespace folding on.
+// With the settings of other projects: normalization, dummy prefix and whitespace folding on.
 TEST_F(TokenizerTrain, ForeignModelsAreMadeLossless) {
   const std::string path = folder_.file("foreign.model");
   const auto foreign = [&](const std::unordered_map<std::string, std::string>& extra) {
@@ -187,7 +187,7 @@ TEST_F(TokenizerTrain, ForeignModelsAreMadeLossless) {
   const auto usual = foreign({{"byte_fallback", "true"}, {"user_defined_symbols", "<mask>"}});
   EXPECT_EQ(usual->decode(usual->encode("a <mask> b")), "a <mask> b");
   EXPECT_EQ(usual->special_tokens().padding, usual->special_tokens().unknown);  // it has no padding
-  // Pieces that reach over spaces, so that words depend on each other.
+  // Pieces that extend over spaces, so that words depend on each other.
   const auto reaching = foreign({{"byte_fallback", "true"}, {"split_by_whitespace", "false"}});
   const std::string sample = made_up_text(50, 6);
   EXPECT_LT(reaching->encode(sample).size(), usual->encode(sample).size());

@@ -1,5 +1,5 @@
-// Options of verbs as text, and the engine's interface: what is handed over comes out the same, and
-// what another version might hand over is refused with a message.
+// Options of verbs as text, and the engine's interface: options arrive unchanged, and what another
+// version might pass is rejected with a message.
 #include "cli/options.h"
 
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@ namespace {
 using cli::decode_options;
 using cli::encode_options;
 
-// Gives every visited option a value that is none of its defaults; looks for two of one name.
+// Gives every visited option a value other than its default; detects duplicate names.
 class Scribble : public cli::OptionVisitor {
  public:
   int visited = 0;

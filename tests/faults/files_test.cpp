@@ -1,5 +1,5 @@
-// Model and state files that are not what they claim: damaged, of the wrong shape, with numbers
-// that are none. Every verb that reads one ends with exit code 3, the file and the tensor.
+// Broken model and state files: damaged, of the wrong shape, with values that are not finite. Every
+// verb that reads one ends with exit code 3 and names the file and the tensor.
 #include "tests/cli/authors.h"
 #include "tests/cli/tampering.h"
 #include "tests/cli/training.h"
@@ -66,7 +66,7 @@ std::vector<Forgery> forgeries() {
        }},
       {"position", [](Array& a) { a = whole({1}, {-3}); }},
       {"position", [](Array& a) { a = whole({1}, {int64_t{1} << 62}); }},
-      {"position", [](Array& a) { a = whole({1}, {8}); }},  // the keys are those of another place
+      {"position", [](Array& a) { a = whole({1}, {8}); }},  // the keys belong to another position
       {"position", [](Array& a) { a = whole({}, {15}); }},
       {"position", [](Array& a) { a = whole({0}, {}); }},
       {"position", [](Array& a) { a = floats({1}, {15.0F}); }},
@@ -87,7 +87,7 @@ TEST_F(FileFaults, ForgedStatesAreRefused) {
   for (const Forgery& f : forgeries()) {
     SCOPED_TRACE(f.tensor);
     tamper(file("good"), forged, [&](Arrays& a) { f.change(a.at(f.tensor)); });
-    // A position may be right and the keys those of another: then they are named.
+    // A position may be right but the keys those of another: then the message names the keys.
     const bool named = std::string(f.tensor) != "position";
     expect_bad(generate({"--state-in", forged}), forged, named ? f.tensor : "expected");
   }
@@ -156,7 +156,7 @@ TEST_F(FileFaults, NoFlippedBitGoesUnnoticed) {
 
 TEST_F(FileFaults, EveryVerbThatRunsAModelComparesChecksums) {
   const std::string rotten = file("rotten.safetensors");
-  flip_bit(model(), rotten, 0.4, 2);  // a low bit of a mantissa: nothing else would notice
+  flip_bit(model(), rotten, 0.4, 2);  // a low bit of a mantissa: only the checksum can detect it
   write_arrays(file("tokens"), {{"tokens", whole({1, 3}, {1, 2, 3})}});
   const std::vector<Arguments> verbs = {
       {"generate", rotten, "-n", "5"},
@@ -185,7 +185,8 @@ TEST_F(FileFaults, FilesOfOtherProgramsNeedNoChecksum) {
   EXPECT_EQ(result.out, generate({"--state-in", file("good")}).out);
 }
 
-// ---- numbers that are none ----------------------------------------------------------------------
+// ---- values that are not finite
+// ------------------------------------------------------------------
 
 TEST_F(FileFaults, WeightsThatAreNotFiniteAreRefused) {
   const std::string spoilt = file("spoilt.safetensors");
@@ -204,7 +205,7 @@ TEST_F(FileFaults, WeightsThatAreNotFiniteAreRefused) {
       expect_bad(rondo(words), spoilt, "tensor '" + name + "': expected finite numbers, got ");
     }
   }
-  rondo_ok({"info", spoilt});  // that runs no model
+  rondo_ok({"info", spoilt});  // a verb that runs no model
 }
 
 TEST(FileFaultsImport, WeightsThatAreNotFiniteAreRefused) {
@@ -220,7 +221,8 @@ TEST(FileFaultsImport, WeightsThatAreNotFiniteAreRefused) {
   EXPECT_FALSE(std::filesystem::exists(m.file("x.safetensors")));
 }
 
-// ---- what a state continues ---------------------------------------------------------------------
+// ---- which states can be continued
+// ---------------------------------------------------------------
 
 TEST_F(FileFaults, ARepetitionPenaltyContinuesAcrossFiles) {
   const Arguments how = {"--repetition-penalty", "4",   "--repetition-window", "12",
@@ -237,7 +239,7 @@ TEST_F(FileFaults, ARepetitionPenaltyContinuesAcrossFiles) {
     parts += text({"--state-in", file("part"), "-n", count, "--state-out", file("part")});
   }
   EXPECT_EQ(parts, whole);
-  // The same of a text that another verb read.
+  // The same with a text that another verb read.
   spill(file("begin.txt"), "round and");
   rondo_ok({"state", "read", file("run"), file("begin.txt"), "-o", file("part"), "--threads", "1"});
   EXPECT_EQ(text({"--state-in", file("part"), "-n", "60"}), whole);

@@ -1,7 +1,6 @@
-// Limits and memory: sizes that no machine has, memory that the shell does not give, files that
-// claim what they do not hold, decompression bombs, files cut short while they are read. Each is
-// one message and the right exit code, soon and without taking the machine's memory; never a
-// signal, never a wait without end.
+// Limits and memory: sizes beyond any machine, memory limits of the shell, files with wrong sizes,
+// decompression bombs, files truncated while they are read. Each gives one message and the right
+// exit code, quickly and without using the machine's memory; never a signal, never an endless wait.
 #include "tests/cli/pictures.h"
 #include "tests/cli/training.h"
 #include "tests/data/data_test_util.h"
@@ -25,8 +24,8 @@ Result under(const std::string& limits, const Arguments& arguments) {
   return run_program("/bin/sh", {"-c", line});
 }
 
-// Refused as expect_refusal() has it, with at most kSoon of processor time, 64 MiB and the file's
-// size more than `usual`.
+// Rejected as in expect_refusal(), using at most kSoon of CPU time and at most 64 MiB plus the
+// file's size more memory than `usual`.
 void expect_cheap_refusal(const Result& result, const std::string& part, const Result& usual,
                           int64_t file_bytes) {
   expect_refusal(result, ExitCode::bad_input, part);
@@ -34,14 +33,14 @@ void expect_cheap_refusal(const Result& result, const std::string& part, const R
   EXPECT_LT(result.peak_bytes, usual.peak_bytes + file_bytes + 64 * kMiB);
 }
 
-// Documents that were read before, so that nothing is said about them.
+// Documents read earlier, so that no messages are printed about them now.
 struct PreparedTrainee : Trainee {
   PreparedTrainee() { usual = train("before", {"--set", "train.steps=1"}); }
   Result usual;
 };
 
 // Compressed: `mib` MiB of one byte, as members or frames of one MiB (so that this process, whose
-// memory its children are charged with, never holds them).
+// memory counts for its children, never holds them all).
 std::string bomb(std::string (*compress)(const std::string&), char byte, int64_t mib) {
   const std::string part = compress(std::string(kMiB, byte));
   std::string all;
@@ -69,7 +68,8 @@ TEST(LimitsOfConfiguration, BatchOfLargeImages) {
   EXPECT_FALSE(fs::exists(p.file("run")));
 }
 
-// Every single size within its bounds, their product beyond any memory: the bytes are told.
+// Each size is within its bounds, but their product exceeds any memory: the message gives the
+// bytes.
 TEST(LimitsOfConfiguration, WeightsBeyondMemory) {
   const PreparedTrainee t;
   const Result result =
@@ -106,7 +106,7 @@ Arguments translation(const TempDir& folder, const std::string& files, const Arg
   return words;
 }
 
-// What could never be saved is not begun.
+// A network that could never be saved is rejected before training starts.
 TEST(LimitsOfConfiguration, CheckpointsOfTooManyTensors) {
   const TempDir folder;
   spill(folder.file("few"), "a\nb\n");
@@ -132,7 +132,7 @@ TEST(LimitsOfConfiguration, Threads) {
   EXPECT_FALSE(fs::exists(t.file("run")));
 }
 
-// ---- memory that the shell does not give
+// ---- memory limits of the shell
 
 TEST(LimitsOfShell, TooLittleMemoryForTheEngineIsNamed) {
   for (const char* limit : {"ulimit -v 250000", "ulimit -v 400000", "ulimit -v 550000",
@@ -143,7 +143,7 @@ TEST(LimitsOfShell, TooLittleMemoryForTheEngineIsNamed) {
   }
 }
 
-// Whatever the limit, training ends by itself: it works, or says which limit is in the way.
+// Under any limit, training either works or ends with a message that names the limit.
 TEST(LimitsOfShell, TrainingWorksOrNamesTheLimit) {
   const PreparedTrainee t;
   int worked = 0;
@@ -169,7 +169,7 @@ TEST(LimitsOfShell, ThreadsThatCannotBeStarted) {
   expect_refusal(result, ExitCode::failure, "cannot start 3 threads");
 }
 
-// A tensor that is within the machine's memory but not within the limit.
+// A tensor that fits the machine's memory but not the limit.
 TEST(LimitsOfShell, TensorBeyondTheLimit) {
   const PreparedTrainee t;
   const Result result =
@@ -180,7 +180,7 @@ TEST(LimitsOfShell, TensorBeyondTheLimit) {
   EXPECT_TRUE(contains(result.err, "ulimit -v: 977 MiB")) << result.err;
 }
 
-// ---- files that claim what they do not hold
+// ---- files with wrong sizes
 
 class LimitsOfFiles : public ::testing::Test {
  protected:
@@ -274,7 +274,7 @@ TEST_F(LimitsOfFiles, CompressedImagesThatExpandWithoutEnd) {
                        usual(), static_cast<int64_t>(fs::file_size(path)));
 }
 
-// ---- files cut short while they are read
+// ---- files truncated while they are read
 
 TEST(LimitsOfMappings, CacheCutShortWhileTraining) {
   const Trainee t;
@@ -290,9 +290,9 @@ TEST(LimitsOfMappings, CacheCutShortWhileTraining) {
 
 // ---- counting
 
-// Four times the levels take about four times as long, not sixteen times.
+// Four times as many levels take about four times as long, not sixteen times.
 TEST(LimitsOfInfo, TimeIsLinearInLevels) {
-  // Processor time, the least of three runs: other processes only ever add to it.
+  // CPU time, the minimum of three runs: other processes only ever add to it.
   const auto seconds = [](const std::string& scheme, int64_t levels) {
     double least = 1e9;
     for (int i = 0; i < 3; ++i) {

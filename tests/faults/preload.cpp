@@ -1,6 +1,6 @@
-// A library that a test preloads (LD_PRELOAD) so that the command meets a fault which cannot be had
-// from outside at a chosen moment: when it maps a file with RONDO_FAULT_FILE in its path. What
-// then happens is RONDO_FAULT:
+// A library preloaded by tests (LD_PRELOAD) to inject faults that cannot be caused from outside at
+// a chosen moment: when the command maps a file with RONDO_FAULT_FILE in its path. RONDO_FAULT
+// selects the fault:
 //   no_memory   mmap fails with ENOMEM
 //   bad_alloc   std::bad_alloc is thrown in a parallel region, where nothing can catch it
 //   bug         the same with another exception
@@ -37,7 +37,7 @@ bool is_marked(int file) {
   throw std::logic_error("a bug\nframe #0: of no interest");
 }
 
-// In every thread of the region at once; without OpenMP (clang builds) in the calling one.
+// In every thread of the region at once; without OpenMP (clang builds) in the calling thread.
 void throw_in_parallel(bool memory) noexcept {
 #pragma omp parallel num_threads(4)
   throw_fault(memory);

@@ -1,11 +1,11 @@
-// Running the command with tests/faults/preload.cpp, which says what can be injected.
+// Running the command with tests/faults/preload.cpp, which lists the faults.
 #pragma once
 
 #include "tests/cli/process.h"
 
 namespace rondo::testing {
 
-// The command, which meets `fault` when it maps a file with `file` in its path.
+// Runs the command with `fault` injected when it maps a file with `file` in its path.
 inline Result rondo_with_fault(const std::string& fault, const std::string& file,
                                const Arguments& arguments) {
   Arguments words = {"LD_PRELOAD=" RONDO_FAULTS_PRELOAD, "RONDO_FAULT=" + fault,

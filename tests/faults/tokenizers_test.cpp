@@ -1,5 +1,5 @@
-// Tokenizer files that are none, are cut short, or claim what makes SentencePiece fail: exit code 3
-// with the file, never an abort.
+// Tokenizer files that are invalid, truncated, or make SentencePiece fail: exit code 3 and the
+// file's name, never an abort.
 #include "tests/cli/training.h"
 
 namespace rondo::testing {
@@ -18,8 +18,8 @@ class TokenizerFaults : public ::testing::Test {
     expect_refusal(result, ExitCode::bad_input, bad_ + ": " + part);
     EXPECT_FALSE(std::filesystem::exists(t_.file("run")));
   }
-  // The model with one more piece. Messages of protobuf that follow each other are one; type 3 is a
-  // control mark, 6 a byte.
+  // The model with one more piece. Concatenated protobuf messages are merged into one; type 3 is a
+  // control token, 6 a byte.
   std::string with_piece(const std::string& text, char type) const {
     const auto size = [](const std::string& s) { return std::string(1, char(s.size())); };
     const std::string piece = "\x0A" + size(text) + text + "\x18" + type;
@@ -38,7 +38,7 @@ TEST_F(TokenizerFaults, WhatIsNoModelIsRefused) {
   expect_refused(with_piece("<0xZZ>", 6), none + " (byte piece <0xZZ> is invalid.)");
 }
 
-// A mark that is spelled like a letter: SentencePiece loads the model, and fails at the letter.
+// A control token spelled like a letter: SentencePiece loads the model, and fails at that letter.
 TEST_F(TokenizerFaults, ATextThatCannotBeEncodedIsRefused) {
   spill(t_.file("texts/9"), "a Q here\n");
   expect_refused(with_piece("Q", 3), "the SentencePiece model cannot encode ' Q'");

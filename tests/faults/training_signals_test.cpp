@@ -1,4 +1,5 @@
-// Signals at moments that used to lose work: in an evaluation, at start-up, with readers gone.
+// Signals at moments that used to lose work: during an evaluation, at start-up, with closed
+// outputs.
 #include "tests/cli/training.h"
 
 namespace rondo::testing {
@@ -16,7 +17,7 @@ Arguments evaluating(const Trainee& t) {
           "--set", "train.steps=12"};
 }
 
-// The same, but of an evaluation that ends.
+// The same, with an evaluation that ends.
 Arguments briefly(const Trainee& t) {
   Arguments more = evaluating(t);
   more.insert(more.end(), {"--set", "train.eval_tokens=500"});
@@ -80,7 +81,7 @@ TEST(AskedToSave, InStartUpIsNotKilledAndSaves) {
   EXPECT_EQ(child.wait(), 143);
 }
 
-// As nohup begins a program, and a shell its background jobs.
+// As nohup starts a program, and a shell its background jobs.
 TEST(IgnoredSignals, StayIgnored) {
   const Trainee t;
   const Arguments more = {"--set", "train.steps=40"};

@@ -1,5 +1,5 @@
-// Training runs that meet damage: checkpoints that cannot be used, folders that are moved, losses
-// that are not finite, disks without room. What there is of a run is never thrown away.
+// Training runs that meet damage: unusable checkpoints, moved folders, losses that are not finite,
+// full disks. Nothing of a run is ever discarded.
 #include <fcntl.h>
 #include <stdio.h>
 
@@ -10,12 +10,12 @@
 namespace rondo::testing {
 namespace {
 
-// Every file of a run but the lock, with its bytes.
+// Every file of a run except the lock, with its bytes.
 std::map<std::string, std::string> contents_of(const std::string& run) {
   std::map<std::string, std::string> files;
   using Options = std::filesystem::directory_options;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(
-           run, Options::skip_permission_denied)) {  // of folders, if we are not root
+           run, Options::skip_permission_denied)) {  // of folders, if not run by root
     std::error_code loop;
     if (entry.is_regular_file(loop)) files[entry.path()] = slurp(entry.path());
   }
@@ -23,8 +23,8 @@ std::map<std::string, std::string> contents_of(const std::string& run) {
   return files;
 }
 
-// The same command is refused with `code` and every one of `parts`, and leaves all as it was; also
-// with another key than before, which config.toml must not show.
+// The same command is rejected with `code` and all of `parts`, and changes nothing; also with a
+// changed key, which must not reach config.toml.
 void expect_run_untouched(const Trainee& t, ExitCode code, const std::vector<std::string>& parts,
                           const std::function<Result(const Arguments&)>& run = rondo) {
   const auto before = contents_of(t.file("run"));
@@ -60,7 +60,7 @@ TEST(UnusableCheckpoints, AllDamagedEndTheCommandAndNothingIsTouched) {
   expect_run_untouched(t, ExitCode::bad_input,
                        {"no checkpoint is intact", files[0] + ": damaged, its checksum",
                         files[1] + ": expected", "nothing was changed"});
-  // Brought back, the run goes on.
+  // After it is restored, the run continues.
   spill(files[0], whole);
   t.train("run");
   t.train("whole");
@@ -73,14 +73,14 @@ TEST(UnusableCheckpoints, ThatCannotBeReadAreNoDamage) {
   const std::string newest = t.checkpoints("run").back();
   const std::string whole = slurp(newest);
   std::filesystem::remove(newest);
-  std::filesystem::create_symlink(newest, newest);  // unreadable, also for root
+  std::filesystem::create_symlink(newest, newest);  // unreadable, even for root
   expect_run_untouched(t, ExitCode::io, {"cannot read a checkpoint", newest + ": cannot open"});
   std::filesystem::remove(newest);
   spill(newest, whole);
   EXPECT_TRUE(contains(t.train("run").err, "continuing from step 6"));
 }
 
-// The command without root's right to read everything.
+// Runs the command without root's permission to read everything.
 Result without_privileges(const Arguments& arguments) {
   if (geteuid() != 0) return rondo(arguments);
   Arguments words = {"--bounding-set", "-dac_override,-dac_read_search", RONDO_BINARY};
@@ -176,7 +176,7 @@ TEST(RunFolderMoved, AnotherOfTheSameNameIsNotWrittenTo) {
   const Trainee t;
   Child child(t.command("run", kEndless));
   ASSERT_TRUE(wait_for_steps(t, "run", 3)) << child.err();
-  // In one step: the old name always leads somewhere.
+  // In one step: the old name always refers to something.
   std::filesystem::create_directories(t.file("other"));
   ASSERT_EQ(renameat2(AT_FDCWD, t.file("run").c_str(), AT_FDCWD, t.file("other").c_str(),
                       RENAME_EXCHANGE),
@@ -190,7 +190,7 @@ TEST(RunFolderRemoved, TheRunStopsAndMakesNoOther) {
   const Trainee t;
   Child child(t.command("run", kEndless));
   ASSERT_TRUE(wait_for_steps(t, "run", 3)) << child.err();
-  // At once, as far as the name goes.
+  // Immediately, as far as the name is concerned.
   std::filesystem::rename(t.file("run"), t.file("gone"));
   std::error_code ignored;
   while (std::filesystem::exists(t.file("gone"))) {
@@ -211,7 +211,7 @@ TEST(ASecondTrainer, IsTurnedAwayThoughTheLockFileIsDeleted) {
   EXPECT_EQ(child.wait(), 143);
 }
 
-// ---- what is said and noted -------------------------------------------------------------------
+// ---- messages and records -----------------------------------------------------------------------
 
 TEST(ChangedThreads, AreSaid) {
   const Trainee t;
@@ -269,9 +269,9 @@ TEST(DivergedTraining, GoesOnAsItsAdviceSays) {
   EXPECT_TRUE(contains(noted, R"("key":"schedule.rate","now":"0.01","step":4)")) << noted;
 }
 
-// ---- no room ----------------------------------------------------------------------------------
+// ---- full disks -------------------------------------------------------------------------------
 
-// Without a trap: the shell leaves SIGXFSZ as it is, which kills.
+// Without a trap: the shell leaves SIGXFSZ at its default, which kills.
 TEST(FileSizeLimit, IsAWriteErrorAndNoSignal) {
   const Trainee t;
   t.train("run", {"--set", "train.steps=4"});

@@ -1,5 +1,5 @@
-// Exceptions where nothing can catch them, as in a parallel region of a kernel: one message and an
-// exit code, as from anywhere else; no abort.
+// Exceptions where nothing can catch them, such as in a parallel region of a kernel: one message
+// and the usual exit code; no abort.
 #include "tests/cli/arrays.h"
 #include "tests/faults/preload.h"
 

@@ -1,7 +1,7 @@
-// Fuzz target of what reads strangers' requests: targets, JSON bodies of every endpoint, forms, and
-// text that is sent back. Only ApiError may come out.
+// Fuzz target for the code that reads clients' requests: targets, JSON bodies of every endpoint,
+// forms, and text that is sent back. Only ApiError may be thrown.
 //
-// The first byte of the input says which of them reads the rest.
+// The first byte of the input selects which of them reads the rest.
 #include <cstddef>
 #include <cstdint>
 

@@ -1,9 +1,9 @@
-// Fuzz target of what reads strangers' images: the JPEG and PNG decoders (with EXIF), tar archives,
-// IDX arrays and CIFAR records.
+// Fuzz target for the code that reads untrusted images: the JPEG and PNG decoders (with EXIF), tar
+// archives, IDX arrays and CIFAR records.
 //
-// The first byte of the input says which of them reads the rest: 0 an image as it is, 1 an image
-// scaled down, 2 tar, 3 IDX, 4 CIFAR, others as one of these. Only rondo::Error may come out;
-// whatever is accepted must lie inside the input.
+// The first byte of the input selects which of them reads the rest: 0 an image at full size, 1 an
+// image scaled down, 2 tar, 3 IDX, 4 CIFAR, others as one of these. Only rondo::Error may be
+// thrown; whatever is accepted must lie inside the input.
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -17,7 +17,7 @@ namespace {
 
 volatile uint8_t fuzz_sink = 0;  // keeps the reads from being optimized away
 
-// Small limits: the fuzzer shall try many files, not unpack large ones.
+// Small limits: the fuzzer should try many files, not decompress large ones.
 constexpr rondo::DecodeLimits kFuzzLimits{2048, 1 << 18};
 
 void decode(std::string_view bytes, int64_t min_side) {
@@ -80,7 +80,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       default:
         parse_arrays(bytes, data[0] % 5 == 3);
     }
-  } catch (const rondo::Error&) {  // the one way to refuse a file
+  } catch (const rondo::Error&) {  // the only way to reject a file
   }
   return 0;
 }

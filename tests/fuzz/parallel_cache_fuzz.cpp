@@ -1,6 +1,6 @@
-// Fuzz target of the parallel corpus's cache: a file that anyone may have put into the folder. The
-// fuzzer's input is one whole file. Checksums are left out, since whoever lies on purpose has them
-// right: whatever the check of arrays accepts must be safe to read, and of the values promised.
+// Fuzz target for the parallel corpus's cache, a file that anyone may have put into the folder. The
+// fuzzer's input is one whole file. Checksums are not verified, since an attacker would update
+// them: whatever the check of arrays accepts must be safe to read and have valid values.
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -46,7 +46,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   RONDO_ASSERT(::pwrite(memory, data, size, 0) == static_cast<ssize_t>(size));
   try {
     read_cache("/proc/self/fd/" + std::to_string(memory));
-  } catch (const rondo::Error&) {  // the one way to refuse a file
+  } catch (const rondo::Error&) {  // the only way to reject a file
   }
   return 0;
 }

@@ -1,4 +1,4 @@
-// Fuzz target of the safetensors parser, the one parser of ours that reads strangers' files.
+// Fuzz target for the safetensors parser, which reads untrusted files.
 //
 //   clang++ -std=c++17 -g -O1 -fsanitize=fuzzer,address,undefined -I.
 //   tests/fuzz/safetensors_fuzz.cpp
@@ -6,7 +6,7 @@
 //     -lfmt
 //   ./a.out -max_len=2048 tests/fuzz/corpus/safetensors_fuzz
 //
-// The fuzzer's input is one whole file. Only rondo::Error may come out; whatever is accepted must
+// The fuzzer's input is one whole file. Only rondo::Error may be thrown; whatever is accepted must
 // lie inside the file.
 #include <cstddef>
 #include <cstdint>
@@ -45,7 +45,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     const rondo::SafetensorsHeader header = rondo::parse_safetensors_header(data, size, "fuzz");
     touch_tensors(data, size, header);
     rondo::verify_checksum(header, data, "fuzz");
-  } catch (const rondo::Error&) {  // the one way to refuse a file
+  } catch (const rondo::Error&) {  // the only way to reject a file
   }
   return 0;
 }

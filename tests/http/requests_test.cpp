@@ -1,4 +1,4 @@
-// What clients may ask for: JSON, targets, forms and keys.
+// Parsing of client requests: JSON, targets, forms and keys.
 #include <gtest/gtest.h>
 
 #include "rondo/http/completion_request.h"

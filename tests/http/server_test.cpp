@@ -1,6 +1,6 @@
 // The HTTP server with a handler that computes nothing: keep-alive, pipelining, streams from
-// another thread, bodies taken piece by piece, limits and times, clients that leave, an orderly
-// end.
+// another thread, bodies read piece by piece, limits and timeouts, disconnecting clients, orderly
+// shutdown.
 #include "rondo/http/server.h"
 
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@
 namespace rondo::http {
 namespace {
 
-// Counts a body, saying now and then that there is no room.
+// Counts a body, reporting from time to time that there is no space.
 class CountingSink : public BodySink {
  public:
   explicit CountingSink(std::shared_ptr<Exchange> exchange) : exchange_(std::move(exchange)) {}
@@ -101,7 +101,7 @@ class HttpServer : public ::testing::Test {
     close(fd);
     return all;
   }
-  // The whole answer to one request.
+  // The whole response to one request.
   std::string call(const std::string& request) const {
     const int fd = connect();
     send_text(fd, request);
@@ -147,7 +147,7 @@ TEST_F(HttpServer, StreamsFromOtherThreads) {
       }
     });
   }
-  clients.emplace_back([&] {  // leaves early
+  clients.emplace_back([&] {  // disconnects early
     for (int i = 0; i < 10; ++i) {
       const int fd = connect();
       send_text(fd, get("/stream"));

@@ -1,5 +1,5 @@
-// Text as clients get it: whole characters, U+FFFD for what is none, an end at a stop string,
-// however the bytes were cut.
+// Text sent to clients: whole characters, U+FFFD for invalid bytes, an end at a stop string,
+// however the bytes are split.
 #include "rondo/http/text_output.h"
 
 #include <gtest/gtest.h>
@@ -31,7 +31,8 @@ TEST(Utf8Stream, HoldsBackUntilACharacterIsWhole) {
 }
 
 TEST(Utf8Stream, WhatIsNoCharacterIsReplaced) {
-  // A lone continuation, an overlong form, a surrogate, beyond U+10FFFF, a character cut short.
+  // A lone continuation byte, an overlong form, a surrogate, beyond U+10FFFF, a truncated
+  // character.
   for (const char* bytes : {"\x80", "\xC0\xAF", "\xED\xA0\x80", "\xF4\x90\x80\x80", "\xE2\x82x"}) {
     Utf8Stream stream;
     std::string text = stream.push(bytes);

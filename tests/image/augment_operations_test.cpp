@@ -1,4 +1,4 @@
-// Operations on colors and geometry against Pillow's own results.
+// Operations on colors and geometry against Pillow's results.
 #include "rondo/image/augment_color.h"
 
 #include <gtest/gtest.h>

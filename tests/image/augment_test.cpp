@@ -1,5 +1,5 @@
-// Augmentation as a whole: what magnitudes mean, the initializers of crops and erasing,
-// normalization, the configuration, and that an image is a function of its draws.
+// Augmentation as a whole: what magnitudes mean, the parameters of crops and erasing,
+// normalization, the configuration, and that an image depends only on its draws.
 #include "rondo/image/augment.h"
 
 #include <gtest/gtest.h>
@@ -63,7 +63,7 @@ TEST(TrivialAugment, ArgumentsAreTorchvisions) {
   EXPECT_EQ(trivial_argument(Operation::solarize, 30, false), 0);
 }
 
-// Each operation is drawn as often as the others, and half of the time nothing is done.
+// Every operation is drawn equally often, and half of the time none is applied.
 TEST(RandAugment, DrawsEvenly) {
   const Image image = made_up_image(16, 16, 1);
   RandAugment options;
@@ -87,7 +87,7 @@ TEST(ColorJitter, StaysWithinItsShare) {
   for (uint64_t i = 0; i < 500; ++i) {
     CounterRandom random(1, "jitter", i);
     Image copy = gray;
-    color_jitter(copy, 0.4, random);  // on one gray only brightness does anything
+    color_jitter(copy, 0.4, random);  // on a single gray only brightness has an effect
     lowest = std::min<int>(lowest, copy.pixels[0]);
     highest = std::max<int>(highest, copy.pixels[0]);
   }
@@ -211,7 +211,8 @@ TEST(Augmenter, IsAFunctionOfItsDraws) {
   }
 }
 
-// Without anything random: the image itself, mirrored or moved by up to four pixels over black.
+// Without anything random: the image unchanged, mirrored, or shifted by up to four pixels over
+// black.
 TEST(Augmenter, SmallImagesArePaddedAndCropped) {
   AugmentConfig config;
   config.crop = "pad";

@@ -1,4 +1,4 @@
-// Contact sheets: where images end up, and files that are whole or absent.
+// Contact sheets: positions of images; the file is complete or absent.
 #include "rondo/image/contact_sheet.h"
 
 #include <gtest/gtest.h>

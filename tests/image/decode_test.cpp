@@ -1,5 +1,5 @@
-// Decoding against Pillow's own results, every kind of PNG against its definition, scaled decoding,
-// and files that are cut short, damaged, hostile or no images.
+// Decoding against Pillow's results, every kind of PNG against its definition, scaled decoding, and
+// files that are truncated, damaged, hostile or not images.
 #include "rondo/image/decode.h"
 
 #include <gtest/gtest.h>
@@ -23,7 +23,7 @@ using testing::PillowCase;
 using testing::png_chunk;
 using testing::png_of;
 
-// Refused as a bad file, and by name.
+// Rejected as a bad file, with its name.
 void expect_refused(const std::string& bytes, const std::string& what,
                     const std::string& reason = "") {
   const Error error = error_of([&] { decode_image(bytes, "some/file.x"); });
@@ -131,7 +131,7 @@ TEST(Decode, EveryTruncationIsRefused) {
   }
 }
 
-// Whatever a changed byte does, it is an image or an Error.
+// Whatever byte is changed, the result is an image or an Error.
 TEST(Decode, DamageIsAnErrorAtWorst) {
   const Image image = made_up_image(40, 30, 4);
   CounterRandom random(1, "flips");

@@ -1,4 +1,4 @@
-// Image files by name and by folder: which, in which order, what is refused.
+// Image files by name and by folder: which are found, in which order, what is rejected.
 #include "rondo/image/image_list.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-// What the tests of rondo/image share: pictures made on the spot, Pillow's results, encoders and
-// archives written by other means than the code under test.
+// Shared by the tests of rondo/image: generated pictures, Pillow's results, encoders and archives
+// that do not depend on the code under test.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -72,7 +72,7 @@ struct PillowCase {
   std::string text() const { return op + " " + args.dump(); }
 };
 
-// All cases of the operations named.
+// All cases of the given operations.
 inline std::vector<PillowCase> pillow_cases(const std::vector<std::string>& ops) {
   const SafetensorsFile file =
       SafetensorsFile::open(std::string(RONDO_FIXTURES) + "/image_cases.safetensors");
@@ -137,7 +137,7 @@ inline std::string big_endian(uint64_t value, int bytes) {
   return text;
 }
 
-// A PNG file put together by hand: chunks with their sums, and rows compressed with zlib.
+// A PNG file assembled by hand: chunks with checksums, and rows compressed with zlib.
 inline std::string png_chunk(const std::string& type, const std::string& data) {
   const std::string body = type + data;
   const uLong sum =
@@ -155,7 +155,7 @@ inline std::string zlib_of(const std::string& data) {
   return out;
 }
 
-// `rows` is what zlib compresses: each row with its filter byte in front. `between` goes before the
+// `rows` is what zlib compresses: each row preceded by its filter byte. `between` is put before the
 // pixels.
 inline std::string png_of(uint32_t width, uint32_t height, int depth, int color,
                           const std::string& rows, const std::string& between = "",
@@ -168,7 +168,7 @@ inline std::string png_of(uint32_t width, uint32_t height, int depth, int color,
          png_chunk("IDAT", zlib_of(rows)) + png_chunk("IEND", "");
 }
 
-// One member of a tar archive in the ustar format, its checksum right.
+// One member of a tar archive in the ustar format, with a correct checksum.
 inline std::string tar_member(const std::string& name, const std::string& data, char type = '0') {
   std::string header(512, '\0');
   const auto put = [&](size_t at, const std::string& text) {

@@ -1,4 +1,4 @@
-// Mixup and cutmix: what they do to pixels, and that targets stay distributions.
+// Mixup and cutmix: their effect on pixels, and that targets remain distributions.
 #include "rondo/image/mix.h"
 
 #include <gtest/gtest.h>

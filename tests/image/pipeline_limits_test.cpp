@@ -1,4 +1,4 @@
-// ImageLoader and memory: batches that cannot fit are refused before anything is made.
+// ImageLoader and memory: batches that cannot fit are rejected before anything is allocated.
 #include <gtest/gtest.h>
 
 #include "rondo/image/pipeline.h"

@@ -1,5 +1,5 @@
-// ImageLoader: the same batches for any number of threads and from every position, each image as
-// often as promised, bad files passed over, and errors out of the threads.
+// ImageLoader: the same batches for any number of threads and from every position, every image as
+// often as configured, bad files skipped, and errors passed on from threads.
 #include "rondo/image/pipeline.h"
 
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@ namespace {
 using testing::error_of;
 using testing::made_up_image;
 
-// Images made on the spot; some of them cannot be read.
+// Generated images; some of them cannot be read.
 class MadeUpSet : public ImageSet {
  public:
   explicit MadeUpSet(int64_t count, std::vector<int64_t> bad = {}, int64_t broken = -1)
@@ -241,7 +241,7 @@ TEST_F(Loader, BadImagesAreReplacedByTheNext) {
   }
   // 4 stands in for 2 and 3, 0 for 7.
   EXPECT_EQ(seen, (std::map<int64_t, int64_t>{{0, 4}, {1, 2}, {4, 6}, {5, 2}, {6, 2}}));
-  EXPECT_EQ(bad, 8);  // 2 leads to 3, which is met again by itself
+  EXPECT_EQ(bad, 8);  // 2 leads to 3, which also occurs by itself
   EXPECT_EQ(loader.skipped(), 3);
 }
 
@@ -265,7 +265,7 @@ TEST_F(Loader, StrictStopsAtABadImage) {
     const Error error = error_of([&] { (void)read_batches(loader, 100); });
     EXPECT_EQ(error.code(), ExitCode::bad_input);
     EXPECT_EQ(error.message(), "image 13: damaged");
-    loader.seek(start);  // and is of use again
+    loader.seek(start);  // and can be used again
     ImageBatch batch;
     EXPECT_TRUE(training || loader.next(batch));
   }

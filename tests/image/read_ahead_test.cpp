@@ -1,4 +1,4 @@
-// Reading images ahead: in the order asked for, by any number of threads, the broken among them.
+// Reading images ahead: in the requested order, by any number of threads, including broken ones.
 #include "rondo/image/read_ahead.h"
 
 #include <gtest/gtest.h>

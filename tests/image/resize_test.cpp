@@ -1,5 +1,5 @@
-// Resizing against Pillow's own results, and against its definition on images of one pixel more or
-// less than vectors are wide.
+// Resizing against Pillow's results, and against its definition on images one pixel wider or
+// narrower than vectors.
 #include "rondo/image/resize.h"
 
 #include <gtest/gtest.h>
@@ -26,7 +26,7 @@ TEST(Resize, EqualsPillow) {
     const Image got = resize(one.input, one.args["width"], one.args["height"], filter_of(one.args),
                              {box[0], box[1], box[2], box[3]});
     expect_same_image(got, one.output, one.text());
-    EXPECT_LE(mean_difference(got, one.output), 1.0) << one.text();  // what the issue asks for
+    EXPECT_LE(mean_difference(got, one.output), 1.0) << one.text();  // required by the issue
   }
 }
 
@@ -49,8 +49,8 @@ TEST(Resize, FitsTheMiddleAsTorchvision) {
   }
 }
 
-// The definition once more, in floating point and without any arrangement: at most the roundings of
-// the two passes apart.
+// A direct implementation of the definition in floating point: it differs by at most the roundings
+// of the two passes.
 double plain_weight(double x, Filter filter) {
   x = std::abs(x);
   if (filter == Filter::bilinear) {
@@ -120,7 +120,7 @@ TEST(Resize, SameSizeIsTheSameImage) {
                     made_up_image(8, 8, 2), "middle");
 }
 
-// Of an image of hardly any width only the middle is resized, else it would grow beyond bounds.
+// Of an extremely narrow image only the middle is resized, or the result would grow without bound.
 TEST(Resize, ThinImagesStaySmall) {
   const Image fitted = fit_middle(made_up_image(1, 16384, 1), 224, 0.875, Filter::bicubic);
   EXPECT_EQ(fitted.width, 224);

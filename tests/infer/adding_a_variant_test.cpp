@@ -1,5 +1,5 @@
-// The two variants of docs/adding_a_variant.md, added to the library as that document says: they
-// train, carry a state, are decoded by what they compile to, and refuse what has no meaning.
+// The two variants of docs/adding_a_variant.md, added to the library as described there: they
+// train, carry a state, compile for decoding, and reject invalid settings.
 #include "examples/variants/running_mean.h"
 #include "examples/variants/sandwich.h"
 #include "tests/support/guarded_model.h"

@@ -1,4 +1,4 @@
-// Decoding against the forward pass of training: the same weights agree, others do not.
+// Decoding against the forward pass of training: the same weights agree, different ones do not.
 #include "rondo/infer/agreement.h"
 
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@ std::shared_ptr<EncoderDecoder> drawn_translator(uint64_t seed) {
   c.depth.levels = 3;
   auto model = std::make_shared<EncoderDecoder>(c);
   nn::initialize(*model, seed);
-  // Signals start at zero: give them something to say.
+  // Signals start at zero: make them non-zero.
   const at::NoGradGuard no_grad;
   for (auto& item : model->named_parameters()) {
     if (item.key().find("signal") != std::string::npos) item.value().uniform_(-0.1, 0.1);
@@ -45,7 +45,7 @@ TEST(GreedyAgreement, HoldsForTheSameWeightsAlone) {
       const bool bf16 = format == nn::WeightFormat::bf16;
       const Agreement found = greedy_agreement(translator, *same, bf16, lines, written);
       EXPECT_EQ(found.sentences, 5);
-      if (!bf16) {  // rounding may turn a tie of drawn weights
+      if (!bf16) {  // rounding may break a tie of random weights
         EXPECT_EQ(found.same, 5);
       }
 

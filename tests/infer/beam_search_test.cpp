@@ -1,6 +1,6 @@
-// Beam search against two independent searches: one that looks at every sequence there is, and a
-// plain one that runs the whole network anew for every hypothesis. And: a sentence's translations
-// do not depend on its neighbors, on folding or on the threads.
+// Beam search against two independent searches: an exhaustive one, and a plain one that runs the
+// whole network again for every hypothesis. Also: the translations of a sentence do not depend on
+// its neighbors, on folding or on the threads.
 #include "rondo/infer/beam_search.h"
 
 #include <cmath>
@@ -32,7 +32,7 @@ std::shared_ptr<EncoderDecoder> made(const EncoderDecoderConfig& config, uint64_
   nn::initialize(*model, seed);
   const at::NoGradGuard no_grad;
   at::manual_seed(seed);
-  // Signals start at zero; make them count. Larger weights make sharper, more various predictions.
+  // Signals start at zero: make them matter. Larger weights give sharper, more varied predictions.
   for (const auto& item : model->named_parameters()) {
     if (item.value().dim() == 2) item.value().add_(at::randn_like(item.value()) * 0.3);
   }
@@ -117,7 +117,7 @@ TEST(BeamSearch, AWideBeamFindsTheBestOfAllSequences) {
   }
 }
 
-// Beam search as the textbook has it, one whole forward pass per hypothesis and step.
+// Textbook beam search, with a whole forward pass per hypothesis and step.
 std::vector<Path> plain_search(EncoderDecoder& model, const Tensor& source, int64_t beam,
                                int64_t most, double penalty) {
   std::vector<Path> live = {{}};
@@ -195,8 +195,8 @@ TEST_P(Schemes, EqualsThePlainSearch) {
 INSTANTIATE_TEST_SUITE_P(All, Schemes,
                          ::testing::Values("vanilla", "universal", "one-wide", "ring"));
 
-// Rows of a search go on as continuations of others, more than once between two tokens: as if each
-// had been decoded by itself.
+// Rows of a search continue as copies of others, several times between two tokens: the result is as
+// if each had been decoded alone.
 TEST(CompiledTranslation, ContinuesTheRowsItNames) {
   const auto model = made(tiny_translator("ring", 9), 3);
   const at::NoGradGuard no_grad;
@@ -235,8 +235,7 @@ TEST(CompiledTranslation, ContinuesTheRowsItNames) {
   }
 }
 
-// Whatever the format, reference kernels are the network's own modules, in the encoder and in the
-// decoder.
+// Whatever the format, reference kernels use the network's own modules, in encoder and decoder.
 TEST(CompiledTranslation, ReferenceKernelsReachBothStacks) {
   const auto model = made(tiny_translator("ring", 9), 3);
   const at::NoGradGuard no_grad;
@@ -244,7 +243,7 @@ TEST(CompiledTranslation, ReferenceKernelsReachBothStacks) {
       at::tensor(std::vector<int64_t>{3, 4, 5, 6, 7, 8, kPadding, kPadding}, at::kLong)
           .view({2, 4});
   const CompiledTranslationModel compiled(*model, nn::WeightFormat::int8);
-  const auto difference = [&] {  // of the second token's logits from the network's own
+  const auto difference = [&] {  // of the second token's logits computed by the network
     CompiledTranslationModel::Workspace workspace;
     const Runtime::Turn turn(Runtime::get());
     std::vector<RowPast> rows = compiled.encode(source, turn.team(), workspace);
@@ -279,7 +278,7 @@ TEST(BeamSearch, StaysWithinItsLength) {
   }
 }
 
-// Decoding with fewer bits still weighs the best tokens by the weights it was given.
+// Decoding with fewer bits still scores the best tokens with the original weights.
 TEST(BeamSearch, ARoundedHeadKnowsItsExactLogits) {
   for (const char* style : {"ringformer", "fairseq"}) {
     for (const nn::WeightFormat format : {nn::WeightFormat::bf16, nn::WeightFormat::int8}) {
@@ -315,7 +314,7 @@ TEST(BeamSearch, BannedTokensAreNeverWritten) {
 
 class Folded : public ::testing::TestWithParam<const char*> {};
 
-// All of Table 4's ways to add a signal give the same network when folded into the weights.
+// All ways of Table 4 to add a signal give the same network when folded into the weights.
 TEST_P(Folded, SignalsComputeTheSame) {
   const at::NoGradGuard no_grad;
   EncoderDecoderConfig config = tiny_translator("ring", 9);
@@ -346,7 +345,7 @@ TEST_P(Folded, SignalsComputeTheSame) {
       EXPECT_NEAR(folded[i][k].score, kept[i][k].score, 1e-5);
     }
   }
-  expect_identical(model->forward(in, state, Scope()).at("logits"), apart);  // left as it was
+  expect_identical(model->forward(in, state, Scope()).at("logits"), apart);  // unchanged
 }
 
 INSTANTIATE_TEST_SUITE_P(All, Folded,

@@ -1,4 +1,4 @@
-// From images to classes: the softmax of the network's own logits, sorted; every row by itself.
+// From images to classes: the softmax of the network's logits, sorted; each row independently.
 #include "rondo/infer/classifier.h"
 
 #include "rondo/image/contact_sheet.h"
@@ -54,7 +54,7 @@ TEST(Classify, TakesTheBytesOfAFile) {
   for (int64_t i = 0; i < 3 * 20 * 18; ++i) image.pixels.push_back(static_cast<uint8_t>(i * 7));
   const std::string file = encode_png(image);
   const Prediction got = classifier.classify_image(file, 7);
-  std::vector<float> pixels(3 * 16 * 16);  // the way of evaluation, by hand
+  std::vector<float> pixels(3 * 16 * 16);  // as in evaluation, by hand
   Augmenter(AugmentConfig(), 16).evaluate(image, pixels.data());
   EXPECT_EQ(classifier.prepare(file), pixels);
   const Prediction want = classifier.classify(pixels.data(), 1, 7).front();

@@ -1,5 +1,5 @@
-// Compiled image networks answer what the network of training answers in evaluation mode: every
-// image model of the zoo at small size, alone and in batches, by one thread and by several.
+// Compiled image networks give the results of the training network in evaluation mode: every image
+// model of the zoo at small size, alone and in batches, with one thread and with several.
 #include "rondo/model/compiled_image.h"
 
 #include <thread>
@@ -12,7 +12,7 @@
 namespace rondo::test {
 namespace {
 
-// With running averages of batch norms that are not those of a new network.
+// With running averages of batch norms unlike those of a new network.
 TinyModel trained_model(const std::string& name) {
   TinyModel model(shrink(find_model(name).config()));
   uint64_t seed = 5;
@@ -50,7 +50,7 @@ TEST_P(CompiledImages, EqualTheNetworkInEvaluation) {
   at::manual_seed(7);
   const Tensor got = compiled_logits(*compiled, images, 1, workspace);
   EXPECT_LE(apart(got, want), 1e-5);
-  for (const int threads : {2, 3}) {  // images of each thread's own, and left over ones together
+  for (const int threads : {2, 3}) {  // each thread's own images, and the remaining ones together
     at::manual_seed(7);
     expect_identical(compiled_logits(*compiled, images, threads, workspace), got);
   }
@@ -62,7 +62,7 @@ TEST_P(CompiledImages, EqualTheNetworkInEvaluation) {
 INSTANTIATE_TEST_SUITE_P(Zoo, CompiledImages, ::testing::ValuesIn(zoo_names("image")),
                          NameOfModel());
 
-// What SReT-T's attention, groups and convolutions are at their own size, with fewer blocks.
+// SReT-T's attention, groups and convolutions at their original size, with fewer blocks.
 TEST(CompiledImage, EqualsTheNetworkAtFullWidth) {
   const at::NoGradGuard no_grad;
   auto config = std::get<PyramidConfig>(find_model("sret/t").config().network);
@@ -76,7 +76,7 @@ TEST(CompiledImage, EqualsTheNetworkAtFullWidth) {
       1e-5);
 }
 
-// Two threads with one classifier, and two networks with workspaces of their own.
+// Two threads sharing a classifier, and two networks with separate workspaces.
 TEST(CompiledImage, ServesSeveralThreads) {
   const at::NoGradGuard no_grad;
   const TinyModel model = trained_model("sret/t");

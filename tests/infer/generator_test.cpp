@@ -1,5 +1,5 @@
-// Writing token by token: the same as the model's forward pass over the whole text, continued from
-// a file at any place without a bit of difference, in memory that does not grow.
+// Generating token by token: equal to the model's forward pass over the whole text, continued from
+// a file at any position bit for bit, in memory that does not grow.
 #include "rondo/infer/generator.h"
 
 #include "rondo/base/limits.h"
@@ -11,9 +11,9 @@
 namespace rondo::test {
 namespace {
 
-constexpr int64_t kStart = 7;  // what a writer without a prompt reads first
+constexpr int64_t kStart = 7;  // read first when there is no prompt
 
-// Every kind of model there is to write with, by name.
+// Every kind of language model, by name.
 std::map<std::string, LanguageModelConfig> writing_models() {
   LanguageModelConfig base;
   base.depth.levels = 3;
@@ -80,7 +80,7 @@ class Writing : public ::testing::TestWithParam<std::string> {
     return tokens;
   }
 
-  // Writes `count` tokens more, appended to `text`.
+  // Generates `count` more tokens, appended to `text`.
   void write(Generator& writer, int64_t count, std::vector<int32_t>& text) const {
     Sampler sampler(options_);
     for (int64_t i = 0; i < count; ++i) {
@@ -88,7 +88,7 @@ class Writing : public ::testing::TestWithParam<std::string> {
     }
   }
 
-  // Logits after the last of all `text`, and the state there, by the ordinary forward pass.
+  // Logits after the last token of `text`, and the state there, by the ordinary forward pass.
   Tensor read_whole(const std::vector<int32_t>& text, State& state) const {
     const at::NoGradGuard no_grad;
     const Tensor tokens = at::tensor(text, at::kInt).to(at::kLong).unsqueeze(0);
@@ -144,7 +144,7 @@ TEST_P(Writing, PicksWhatTheSamplerPicksOfTheLogits) {
   }
 }
 
-// Any place: after any number of tokens read or written, inside a block or between two.
+// Any position: after any number of tokens read or generated, inside a block or between two.
 TEST_P(Writing, ContinuedFromAFileIsAsIfItHadNotStopped) {
   constexpr int64_t kWritten = 18;
   for (const int64_t read : {0, 5, 8}) {
@@ -172,7 +172,7 @@ TEST_P(Writing, ContinuedFromAFileIsAsIfItHadNotStopped) {
   }
 }
 
-// Tokens that were read or written before the file are as recent as those after it.
+// Tokens read or generated before the file was saved are as recent as those after it.
 TEST_P(Writing, ARepetitionPenaltyGoesOnAcrossAFile) {
   options_.repetition_penalty = 3.0;
   options_.repetition_window = 9;
@@ -233,7 +233,7 @@ TEST_P(Writing, CompiledAgreesWithPlainStepsOnAnyNumberOfThreads) {
     for (int64_t i = 0; i < count; ++i) writer.write(greedy, kStart);
     return writer.state().get("logits");
   };
-  constexpr int64_t kCount = 30;  // threads are tried one after the other in these
+  constexpr int64_t kCount = 30;  // the number of threads is chosen by trials in these
   Runtime::get().use_threads(2);
   const Tensor by_two = logits_after(kCount);
   Runtime::get().use_threads(1);
@@ -243,7 +243,7 @@ TEST_P(Writing, CompiledAgreesWithPlainStepsOnAnyNumberOfThreads) {
   expect_near(by_two, logits_after(kCount), 1e-5);
 }
 
-// Fewer bits: near the fp32 logits by as much as the bits say.
+// Fewer bits: as close to the fp32 logits as the number of bits implies.
 TEST_P(Writing, WithWeightsInFewerBitsStaysClose) {
   const auto logits_with = [&](kernels::PackedFormat format) {
     Session session(std::make_shared<CompiledLanguageModel>(model_, format));
@@ -288,7 +288,7 @@ INSTANTIATE_TEST_SUITE_P(Models, Writing, ::testing::ValuesIn(writing_names()),
 
 TEST(WritingMemory, OfASessionNeverGrows) {
   for (const auto& [name, config] : writing_models()) {
-    if (config.time.kind == "none") continue;  // sees everything: that must grow
+    if (config.time.kind == "none") continue;  // sees all tokens: memory must grow
     const TinyModel tiny(ModelConfig{config});
     Session session(std::make_shared<CompiledLanguageModel>(
         std::dynamic_pointer_cast<LanguageModel>(tiny.network), kernels::PackedFormat::fp32));
@@ -306,7 +306,7 @@ TEST(WritingMemory, OfASessionNeverGrows) {
 
 TEST(WritingMemory, OfAStateIsTheSameAfterAnyNumberOfWindows) {
   for (const auto& [name, config] : writing_models()) {
-    if (config.time.kind == "none") continue;  // sees everything: that must grow
+    if (config.time.kind == "none") continue;  // sees all tokens: memory must grow
     const TinyModel tiny(ModelConfig{config});
     Generator writer(std::make_shared<CompiledLanguageModel>(
         std::dynamic_pointer_cast<LanguageModel>(tiny.network), kernels::PackedFormat::fp32));

@@ -1,6 +1,6 @@
-// What `generate` and `translate` run is the network that was trained: for every scheme of depth,
-// every placement of signals and every kind of time that a configuration can say. The lists come
-// from the configuration itself, so a new scheme or kind is covered on the day it is added.
+// `generate` and `translate` run the network that was trained: for every depth scheme, every
+// placement of signals and every kind of time that a configuration can express. The lists are taken
+// from the configuration itself, so a new scheme or kind is covered as soon as it is added.
 #include <set>
 
 #include "rondo/infer/agreement.h"
@@ -25,7 +25,7 @@ std::vector<std::string> choices_of(const std::string& kind, const std::string& 
   return {};
 }
 
-// Every way to share weights over depth that `kind` of network knows, at three levels.
+// Every way to share weights over depth in this kind of network, at three levels.
 std::vector<DepthConfig> every_depth(const std::string& kind) {
   std::vector<DepthConfig> all;
   for (const std::string& scheme : choices_of(kind, "depth.scheme")) {
@@ -109,8 +109,8 @@ INSTANTIATE_TEST_SUITE_P(Times, GenerateGuard,
                          ::testing::ValuesIn(choices_of("language-model", "time.kind")),
                          NameOfModel());
 
-// Every recurrent cell: gates, configurations, switches; blocks end in the middle of what is
-// written and in different steps.
+// Every recurrent cell: gates, configurations, switches; blocks end in the middle of the generated
+// text and in different steps.
 class CellGuard : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(CellGuard, WritesWhatTheTrainedNetworkWould) {

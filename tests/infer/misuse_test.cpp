@@ -1,5 +1,5 @@
-// What a caller of the library gets wrong is an Error that says so, never an abort or a wild read:
-// missing models, closed rows, tokens that there are not, shapes that do not fit.
+// Mistakes of a caller of the library give an Error that explains them, never an abort or a wild
+// read: missing models, closed rows, tokens out of range, shapes that do not fit.
 #include <functional>
 
 #include "rondo/infer/classifier.h"
@@ -265,7 +265,7 @@ INSTANTIATE_TEST_SUITE_P(Sampler, Mistakes, ::testing::ValuesIn(kSamplers), kNam
 INSTANTIATE_TEST_SUITE_P(Translator, Mistakes, ::testing::ValuesIn(kTranslators), kName);
 INSTANTIATE_TEST_SUITE_P(Network, Mistakes, ::testing::ValuesIn(kNetworks), kName);
 
-// A step that a wrong state has stopped leaves its row as it was.
+// A step rejected because of a wrong state leaves its row unchanged.
 TEST(Mistakes, LeaveTheRowAsItWas) {
   State state;
   state.set("position", at::full({1}, 3, at::kLong));

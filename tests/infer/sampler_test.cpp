@@ -1,5 +1,5 @@
-// From logits to tokens: each option against a direct computation of the probabilities, the draw a
-// function of seed and number alone.
+// From logits to tokens: each option against a direct computation of the probabilities; a draw
+// depends only on seed and position.
 #include "rondo/infer/sampler.h"
 #include "rondo/base/error.h"
 
@@ -27,7 +27,7 @@ Distribution softmax_of(const std::vector<double>& scores) {
   return p;
 }
 
-// Probabilities as the options define them, computed the long way.
+// Probabilities by the definition of the options, computed directly.
 Distribution direct(const SamplerOptions& o, const std::vector<int64_t>& recent = {}) {
   std::vector<double> scores(kSomeLogits.begin(), kSomeLogits.end());
   for (const int64_t token : std::set<int64_t>(recent.begin(), recent.end())) {
@@ -67,7 +67,7 @@ Distribution frequencies(const SamplerOptions& o, const std::vector<int64_t>& re
   return counts;
 }
 
-// Frequencies within four standard deviations, and never what cannot be.
+// Frequencies within four standard deviations, and never a token of probability zero.
 void expect_distribution(const SamplerOptions& o, const std::vector<int64_t>& recent = {}) {
   constexpr int64_t kDraws = 20000;
   const Distribution want = direct(o, recent);

@@ -1,5 +1,5 @@
-// Sessions: many documents in one step are the documents alone, bit for bit; they join, leave, are
-// forked and restored; one model serves many threads.
+// Sessions: documents that share a step give the same bits as alone; they join, leave, are forked
+// and restored; one model serves many threads.
 #include "rondo/infer/session.h"
 
 #include <thread>
@@ -35,8 +35,8 @@ struct Compiled {
 
 Tensor row_index(int64_t row) { return at::full({1}, row, at::kLong); }
 
-// Logits [B, T, V] of `tokens`, one step for all rows each; rows continue from `state`, which moves
-// on row by row.
+// Logits [B, T, V] of `tokens`, one step at a time for all rows; rows continue from `state`, which
+// is updated row by row.
 Tensor step_all(const Compiled& m, const Tensor& tokens, std::vector<State>& states) {
   Session session(m.compiled);
   std::vector<Session::RowId> rows;
@@ -121,7 +121,7 @@ std::vector<int32_t> text_of(const Compiled& m, int64_t length, uint64_t seed) {
   return {t.data_ptr<int32_t>(), t.data_ptr<int32_t>() + length};
 }
 
-// The likeliest token again and again, by a session of its own.
+// Repeatedly the likeliest token, by a separate session.
 std::vector<int64_t> write_alone(const Compiled& m, const std::vector<int32_t>& prompt,
                                  int64_t count) {
   Session session(m.compiled);
@@ -136,7 +136,7 @@ std::vector<int64_t> write_alone(const Compiled& m, const std::vector<int32_t>& 
   return text;
 }
 
-// Every format: rows that join and leave at any time change nothing for the others.
+// Every format: rows that join and leave at any time do not affect the others.
 TEST(Sessions, ARowDoesNotDependOnTheOthers) {
   for (const auto format :
        {kernels::PackedFormat::fp32, kernels::PackedFormat::bf16, kernels::PackedFormat::int8}) {
@@ -178,12 +178,12 @@ TEST(Sessions, ARowDoesNotDependOnTheOthers) {
   }
 }
 
-// So many rows that every thread takes rows of its own.
+// So many rows that each thread processes its own.
 TEST(Sessions, ManyRowsAreSharedOutByRows) {
   const Compiled m = recurrent_model();
   constexpr int64_t kTexts = 7;
   constexpr int64_t kRows = 40 * 3;
-  constexpr int64_t kSteps = 40;  // more than a trial with one thread and with all
+  constexpr int64_t kSteps = 40;  // more than the trials with one thread and with all
   std::vector<std::vector<int32_t>> texts;
   std::vector<Tensor> alone;
   for (int64_t i = 0; i < kTexts; ++i) {
@@ -207,7 +207,7 @@ TEST(Sessions, ManyRowsAreSharedOutByRows) {
   }
 }
 
-// So many states that the cell takes them in pieces, which end in the middle of rows; all blocks
+// So many states that the cell processes them in pieces that end in the middle of rows; all blocks
 // end together, and alone.
 TEST(Sessions, TheEndOfABlockDoesNotDependOnRowsOrThreads) {
   LanguageModelConfig c = std::get<LanguageModelConfig>(recurrent_model().tiny.config.network);
@@ -215,7 +215,7 @@ TEST(Sessions, TheEndOfABlockDoesNotDependOnRowsOrThreads) {
   c.time.gate = "lstm";
   c.time.configuration = "dual";
   const Compiled m{ModelConfig{c}};
-  constexpr int64_t kSteps = 40;  // more than a trial with one thread and with all
+  constexpr int64_t kSteps = 40;  // more than the trials with one thread and with all
   const Tensor tokens = m.tokens(4, kSteps, 5);
   const int before = Runtime::get().threads();
   std::vector<Tensor> alone;
@@ -281,11 +281,11 @@ TEST(Sessions, RefuseWhatTheyDoNotKnow) {
   state.set("logits", at::zeros({1, 3}));
   expect_error(ExitCode::bad_input, "expected " + std::to_string(size),
                [&] { session.add(state); });
-  session.step({{row, 1}});  // nothing was harmed
+  session.step({{row, 1}});  // the session still works
   EXPECT_EQ(session.tokens_seen(row), 1);
 }
 
-// One model, many threads, each with its own session; all take turns.
+// One model, many threads with a session each; all take turns.
 TEST(Sessions, OfOneModelInManyThreads) {
   const Compiled m = recurrent_model();
   constexpr int64_t kDocuments = 8;

@@ -1,6 +1,6 @@
-// Small kernels to be counted by valgrind, one per run: kernel_instructions NAME. Counted is what
-// happens inside counted_call(); see tools/instructions.sh. The CPU is the one valgrind uses,
-// which has AVX2 at most, so the count is the same on every machine that has AVX2.
+// Small kernels whose instructions valgrind counts, one per run: kernel_instructions NAME. Only
+// counted_call() is counted; see tools/instructions.sh. The CPU is the one valgrind emulates, which
+// has AVX2 at most, so the counts are the same on every machine with AVX2.
 #include <cstdio>
 #include <cstring>
 #include <functional>
@@ -27,7 +27,7 @@ std::vector<float> waves(int64_t count, double step) {
   return values;
 }
 
-// Twice: what happens only once (scratch memory, choice of CPU) is not counted.
+// Twice: work done only once (scratch memory, choice of CPU) is not counted.
 void count(const std::function<void()>& work) {
   work();
   counted_call(work);

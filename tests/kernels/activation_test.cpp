@@ -1,5 +1,5 @@
-// Fused bias and activation against torch's operations in double, over odd shapes; their gradients;
-// bf16; the same bits with any number of threads; the feed-forward layer that uses them.
+// Fused bias and activation against torch's operations in double, over odd shapes; gradients; bf16;
+// the same bits with any number of threads; the feed-forward layer that uses them.
 #include "rondo/kernels/activation.h"
 
 #include "rondo/nn/layers.h"

@@ -1,6 +1,6 @@
 // The attention kernels against the definition in double precision: odd shapes, masks, biases,
-// dropout, strides, fp32 and bf16, on everything this CPU can run them on; the same bits again, and
-// with any number of threads.
+// dropout, strides, fp32 and bf16, with every instruction set of this CPU; identical bits when
+// repeated, and with any number of threads.
 #include "rondo/kernels/attention.h"
 
 #include <torch/csrc/autograd/autograd.h>
@@ -24,7 +24,7 @@ struct AttentionCase {
   MaskKind mask = MaskKind::none;
   bool bias = false;
   bool scale = false;
-  bool tokens_first = false;  // q, k, v lie as [B, T, H, d]
+  bool tokens_first = false;  // q, k, v are stored as [B, T, H, d]
   double dropout = 0.0;
   uint64_t seed = 0;
 };
@@ -59,7 +59,7 @@ Tensor mask_of(const AttentionCase& c) {
                           at::arange(c.keys).unsqueeze(0);  // [Tq, Tk]
   if (c.mask == MaskKind::causal) return distance.ge(0);
   if (c.mask == MaskKind::window) return distance.ge(0).logical_and(distance.le(c.keys / 2));
-  if (c.mask == MaskKind::random) {  // with queries that see nothing
+  if (c.mask == MaskKind::random) {  // with queries that see no key
     Tensor seen = noise({c.batch, 1, c.queries, c.keys}, c.seed + 9).gt(-0.3);
     seen.select(2, c.queries / 2).fill_(false);
     return seen;
@@ -68,9 +68,9 @@ Tensor mask_of(const AttentionCase& c) {
   return at::arange(c.keys).lt(lengths.unsqueeze(1)).view({c.batch, 1, 1, c.keys});
 }
 
-// Leaves and what goes with them.
+// The leaves and the options of a call.
 struct AttentionSample {
-  NamedTensors leaves;  // q, k, v, and perhaps scale and bias
+  NamedTensors leaves;  // q, k, v, optionally scale and bias
   nn::AttendOptions options;
   Tensor gradient;  // of the output
   uint64_t seed = 0;
@@ -126,7 +126,7 @@ Tensor kept_places(const Shape& shape, double rate) {
   return kept.to(at::kDouble);
 }
 
-// The definition, in double.
+// The definition in double precision.
 Tensor by_definition(const Tensor& q, const Tensor& k, const Tensor& v,
                      const nn::AttendOptions& how) {
   Tensor scores = at::matmul(q, k.transpose(-2, -1)) * how.factor;
@@ -143,8 +143,8 @@ Tensor fused(const Tensor& q, const Tensor& k, const Tensor& v, const nn::Attend
   return nn::attend_fused(q, k, v, how, /*training=*/true);
 }
 
-// Relative to the largest entry. Of gradients that pass through the softmax also to what cancels in
-// it: sums over d, which leave nothing if there is one key only.
+// Relative to the largest entry. Gradients that pass through the softmax are also compared relative
+// to the terms that cancel: sums over d, of which nothing remains if there is only one key.
 void expect_close(const NamedTensors& got, const NamedTensors& wanted, double tolerance,
                   const AttentionCase& c) {
   const double cancels = 0.5 * std::sqrt(static_cast<double>(c.batch * c.width));
@@ -156,7 +156,7 @@ void expect_close(const NamedTensors& got, const NamedTensors& wanted, double to
   }
 }
 
-// On every target, one after the other; the best again afterwards.
+// For every instruction set in turn; finally the best again.
 template <class Test>
 void on_every_target(const Test& test) {
   for (const std::string& target : kernels::attention_targets()) {
@@ -294,7 +294,7 @@ TEST(AttentionKernels, AQueryThatSeesNothingGivesZerosAndNaNStaysNaN) {
 TEST(AttentionKernels, TargetsAreThoseOfTheCpuAndTheBestComesFirst) {
   const std::vector<std::string> targets = kernels::attention_targets();
   ASSERT_FALSE(targets.empty());
-  // The least target is what every CPU of the architecture has.
+  // The lowest target is available on every CPU of the architecture.
   const std::set<std::string> least = {"SCALAR", "EMU128", "SSE2"};
   EXPECT_EQ(least.count(targets.back()), 1U) << targets.back();
 #if defined(__x86_64__)

@@ -1,4 +1,4 @@
-// The best of a row against sorting all of it, log Σ exp against a sum in double.
+// The largest values of a row against sorting all of it; log Σ exp against a sum in double.
 #include "rondo/kernels/best_of_row.h"
 
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@ TEST(BestOfRow, EqualsSorting) {
   for (const int64_t count : {1, 2, 10, 63, 64, 65, 1000, 4096}) {
     for (const int64_t best : {1, 2, 10}) {
       Numbers x = random_numbers(count, static_cast<uint32_t>(count), 5.0F);
-      for (size_t i = 3; i < x.size(); i += 7) x[i] = x[i - 3];  // equals
+      for (size_t i = 3; i < x.size(); i += 7) x[i] = x[i - 3];  // ties
       std::vector<int64_t> order(x.size());
       std::iota(order.begin(), order.end(), 0);
       std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {

@@ -1,5 +1,5 @@
 // Cross-entropy against torch's in double: labels, smoothing, ignored rows, soft targets, odd
-// shapes, bf16 logits, hidden classes, huge logits; gradients; the same bits with any number of
+// shapes, bf16 logits, hidden classes, huge logits; gradients; identical bits with any number of
 // threads.
 #include "rondo/kernels/cross_entropy.h"
 
@@ -65,7 +65,7 @@ void compare_losses(at::ScalarType type, double tolerance) {
                              std::to_string(c.smoothing);
     const PlainKernels plain;
     expect_agreement(by_target, target_loss(c, at::kDouble), tolerance, what + ", targets");
-    // With one class there is nothing to lose: relative to nothing, rounding is everything.
+    // With one class the loss is zero, and any rounding is infinite relative to it.
     if (c.logits.size(1) > 1) {
       expect_agreement(by_label, label_loss(c, at::kDouble), tolerance, what);
     } else {
@@ -113,7 +113,7 @@ TEST(CrossEntropy, HugeLogitsAndHiddenClasses) {
   EXPECT_EQ(got.gradients[0][0][2].item<float>(), 0.0F);
 }
 
-// The trainer skips a step whose loss is not finite: it must not look finite.
+// The trainer skips a step whose loss is not finite, so it must not become finite.
 TEST(CrossEntropy, DoesNotHideStrangeNumbers) {
   for (const double bad : {static_cast<double>(NAN), static_cast<double>(INFINITY)}) {
     for (const int64_t place : {0, 15, 16, 1500, 2999}) {

@@ -72,7 +72,7 @@ TEST(OneQuery, OverExactKeys) {
   });
 }
 
-// A head's memory, filled with a plain head's first `places` rows, which are rounded too.
+// The cache of one head, filled with the first `places` rows of a plain one, which are rounded too.
 class Rounded {
  public:
   Rounded(Plain& plain, int64_t places) {
@@ -93,12 +93,12 @@ class Rounded {
     const int64_t at = row * plain.stride;
     kernels::put_rounded(head_, place, plain.k.data() + at, plain.v.data() + at);
   }
-  // The reading of keys [first, first + count); what follows it must be left alone.
+  // Reads keys [first, first + count); what follows them must not be touched.
   Numbers ask(const Plain& plain, int64_t first, int64_t count) const {
     constexpr float kUntouched = 12345.0F;
     kernels::RoundedQuery query;
     Numbers q = plain.q;
-    q.push_back(77.0F);  // an odd width is read up to an even one
+    q.push_back(77.0F);  // an odd width is padded to an even one
     query.q = q.data();
     query.head = head_;
     query.first = first;

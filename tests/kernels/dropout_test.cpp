@@ -1,5 +1,5 @@
-// Dropout by hash: the right share dropped, the rest scaled; the same mask forwards and backwards,
-// whole or in pieces, with any number of threads; another one for every seed and place.
+// Dropout by hash: the right share is dropped, the rest scaled; the same mask forward and backward,
+// whole or in pieces, with any number of threads; different for every seed and position.
 #include "rondo/kernels/dropout.h"
 
 #include <ATen/Parallel.h>
@@ -37,7 +37,7 @@ TEST(HashedDropout, DropsTheShareAskedForAndScalesTheRest) {
 }
 
 TEST(HashedDropout, WholeEqualsPieces) {
-  constexpr int64_t count = (1 << 20) + 5000;  // beyond one stretch of places
+  constexpr int64_t count = (1 << 20) + 5000;  // beyond one stretch of positions
   const std::vector<float> whole = dropped(count, 0.3, 11);
   for (const int64_t cut : {1, 17, 4096, 1 << 20, (1 << 20) + 1}) {
     std::vector<float> pieces = dropped(cut, 0.3, 11);

@@ -1,5 +1,5 @@
-// A feed-forward in mixed precision, against torch's operations in double: with and without biases,
-// over odd shapes; gradients in place; the same bits with any number of threads.
+// A feed-forward layer in mixed precision against torch's operations in double: with and without
+// biases, over odd shapes; gradients in place; identical bits with any number of threads.
 #include "rondo/nn/gradients.h"
 #include "rondo/nn/layers.h"
 #include "tests/kernels/kernel_test_util.h"
@@ -13,7 +13,7 @@ struct FeedForwardCase {
   nn::Activation activation;
   bool bias;
 };
-// Below 32 rows products are gemm's; 700 rows are several pieces.
+// Below 32 rows products use gemm; 700 rows are several pieces.
 const FeedForwardCase kFeedForwardCases[] = {{{3, 7, 24}, 50, nn::Activation::gelu, true},
                                              {{5, 8, 24}, 50, nn::Activation::gelu, true},
                                              {{2, 21, 17}, 33, nn::Activation::relu, true},
@@ -43,7 +43,7 @@ WithGradients run_layer(const FeedForwardCase& c, at::ScalarType type, bool mixe
   return with_gradients(layer->forward(variables.back(), Tensor(), Scope()), variables);
 }
 
-// Not for ReLU, whose gradient hangs on the sign of sums that rounding may turn.
+// Not for ReLU, whose gradient depends on the sign of sums that rounding may flip.
 TEST(MixedFeedForward, EqualsTheDoubleReference) {
   for (const FeedForwardCase& c : kFeedForwardCases) {
     if (c.activation != nn::Activation::gelu) continue;

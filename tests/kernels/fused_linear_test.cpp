@@ -1,4 +1,4 @@
-// Linear maps by oneDNN's gemm against products in double, forwards and backwards.
+// Linear maps by oneDNN's gemm against products in double, forward and backward.
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/autograd.h>
 
@@ -97,8 +97,8 @@ struct MapsPass {
   std::vector<Tensor> results, gradients;  // of x, weights, biases, parts of low rank
 };
 
-// Of x: three maps, the first one with a part of low rank, the last one with a bias; the second
-// result is used by nobody.
+// For x: three maps, the first with a low-rank part, the last with a bias; the second result is not
+// used.
 MapsPass pass_maps(int64_t rows, at::ScalarType type, bool mixed, nn::Result result,
                    bool together) {
   const nn::MixedPrecision precision(mixed);

@@ -1,5 +1,5 @@
-// Products against plain ones in double, at sizes where they are cut for threads along rows, along
-// columns, and not at all; and by our own loops, which not every CPU takes. And sums of columns,
+// Products against plain ones in double, at sizes where they are split among threads by rows, by
+// columns, and not at all; and by our own loops, which not every CPU uses. Also sums of columns,
 // against torch's.
 #include "rondo/kernels/gemm.h"
 
@@ -13,7 +13,7 @@
 namespace rondo {
 namespace {
 
-// One of four ways in which operands may lie.
+// One of four storage orders of the operands.
 kernels::Product product_of(const int64_t (&size)[3], int which) {
   kernels::Product p;
   p.transpose_a = which % 2 == 1;
@@ -67,7 +67,7 @@ TEST(Gemm, EqualsPlainProductsHoweverItIsCut) {
   at::set_num_threads(threads);
 }
 
-// A product of bf16 or fp32 numbers, and what it should be.
+// A product of bf16 or fp32 numbers, and the expected result.
 struct GivenProduct {
   GivenProduct(const kernels::Product& product, at::ScalarType type) : p(product) {
     const Tensor left = at::randn({p.m, p.k}).to(type);
@@ -112,7 +112,7 @@ void expect_blocks(const GivenProduct& given) {
   EXPECT_TRUE(at::equal(partly, given.c)) << "something outside the part was written";
 }
 
-// The whole by whatever this CPU has; by our own loops the whole and a part.
+// The whole product by the best method of this CPU; by our own loops the whole and a part.
 TEST(Gemm, OfEitherTypeEqualsProductsOfTheSameNumbers) {
   at::manual_seed(8);
   const int64_t sizes[][3] = {{1, 1, 1},      {300, 517, 65},   {3, 700, 1100},
@@ -133,7 +133,7 @@ TEST(Gemm, OfEitherTypeEqualsProductsOfTheSameNumbers) {
   }
 }
 
-// A sum of no numbers is what there was, and the bias.
+// A sum of no numbers is the previous value plus the bias.
 TEST(Gemm, BlocksOfNothing) {
   kernels::Product p = product_of({7, 20, 0}, 1);
   const GivenProduct given(p, at::kFloat);

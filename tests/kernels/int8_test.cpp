@@ -1,6 +1,6 @@
-// 8-bit products, every way this CPU has, against a plain loop over the quantized numbers and
-// against fp32 ones: exact on numbers that 8 bits hold, within half a step of each factor on
-// others, whatever the sizes.
+// 8-bit products, by every method this CPU has, against a plain loop over the quantized numbers and
+// against fp32 ones: exact for numbers that 8 bits represent, otherwise within half a step of each
+// factor, for all sizes.
 #include "rondo/kernels/int8.h"
 
 #include "rondo/nn/layers.h"
@@ -20,7 +20,7 @@ Tensor int8_of(const Tensor& x, const Tensor& w, const Tensor& bias,
   return through(map, x);
 }
 
-// Rows as whole numbers from -127 to 127 and their scales, by plain operations.
+// Rows as integers from -127 to 127 and their scales, by plain operations.
 struct QuantizedRows {
   Tensor q;      // [rows, in]
   Tensor scale;  // [rows, 1]

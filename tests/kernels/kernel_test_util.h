@@ -1,4 +1,4 @@
-// What tests of kernels share: the same computation by our kernels and by plain torch operations.
+// Shared by tests of kernels: the same computation by our kernels and by plain torch operations.
 #pragma once
 
 #include <torch/csrc/autograd/autograd.h>
@@ -10,7 +10,7 @@
 
 namespace rondo::test {
 
-// While one lives, plain torch operations do the work.
+// During its lifetime, plain torch operations are used.
 class PlainKernels {
  public:
   PlainKernels() : before_(nn::kernels_in_use()) { nn::use_kernels(nn::Kernels::reference); }
@@ -22,7 +22,7 @@ class PlainKernels {
   nn::Kernels before_;
 };
 
-// While one lives, torch and our loops use so many threads.
+// During its lifetime, torch and our loops use this many threads.
 class WithThreads {
  public:
   explicit WithThreads(int threads) : before_(at::get_num_threads()) {
@@ -36,8 +36,8 @@ class WithThreads {
   int before_;
 };
 
-// The largest difference, relative to the largest number of `want`; near zero, where sums cancel,
-// relative to a hundredth.
+// The largest difference, relative to the largest value of `want`; near zero, where sums cancel,
+// relative to a hundredth of it.
 inline double apart(const Tensor& got, const Tensor& want) {
   if (want.numel() == 0) return 0.0;
   const Tensor w = want.detach().to(at::kDouble);
@@ -94,12 +94,12 @@ inline void expect_same_bits(const WithGradients& a, const WithGradients& b,
   }
 }
 
-// A copy that is a leaf of its own, of the given type.
+// A copy that is a separate leaf, of the given type.
 inline Tensor leaf(const Tensor& t, at::ScalarType type) {
   return t.detach().to(type).clone().requires_grad_(true);
 }
 
-// Central differences in fp32 cannot be close: a wide step and a tolerance to match.
+// Central differences in fp32 are inaccurate: hence a wide step and a matching tolerance.
 inline GradcheckOptions fp32_gradcheck() {
   GradcheckOptions options;
   options.step = 1e-2;

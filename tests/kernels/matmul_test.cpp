@@ -27,7 +27,7 @@ struct RowProblem {
         bias(static_cast<size_t>(c.n)) {
     for (size_t i = 0; i < bias.size(); ++i) bias[i] = 0.01F * static_cast<float>(i % 7);
   }
-  // scale · (a + more) · b + bias, the second sum over terms.
+  // scale · (a + more) · b + bias, with the second term in the same sums.
   double want(int64_t row, int64_t column, double scale) const {
     double sum = 0.0;
     for (int64_t i = 0; i < c.k; ++i) {

@@ -1,6 +1,6 @@
 // A sum and its norm in one pass against torch's operations in double, over odd shapes, with and
-// without weights of the sum; their gradients, where one of the two results, the other or both are
-// used; the same bits with any number of threads.
+// without weights of the sum; gradients when one of the two results, the other or both are used;
+// identical bits with any number of threads.
 #include "rondo/nn/ops.h"
 #include "rondo/nn/precision.h"
 #include "tests/kernels/kernel_test_util.h"
@@ -18,10 +18,10 @@ const NormedCase kNormedCases[] = {
     {{5, 3, 96}, false, false, true}, {{1030, 31}, true, false, false},
     {{130, 257}, false, true, true},  {{2, 4099}, true, true, true}};
 
-// Which results the gradient comes from.
+// Which results contribute to the gradient.
 enum class Used { both, sum, norm };
 
-// x, y, norm's weight and bias, a, b as far as the case has them.
+// x, y, the norm's weight and bias, and a, b if the case has them.
 std::vector<Tensor> normed_variables(const NormedCase& c, at::ScalarType type, uint64_t seed) {
   const auto noise = [](const Shape& shape, uint64_t with) {  // the same numbers for every type
     return test::noise(shape, with, at::kFloat).to(at::kDouble);
@@ -50,7 +50,7 @@ WithGradients run_normed(const NormedCase& c, at::ScalarType type, uint64_t seed
                          Used used = Used::both, nn::Result result = nn::Result::stream) {
   std::vector<Tensor> variables = normed_variables(c, type, seed);
   const nn::NormedSum out = apply_normed(c, variables, result);
-  if (used == Used::sum) {  // the norm's own weights then have no gradient
+  if (used == Used::sum) {  // the norm's weights then have no gradient
     variables.erase(variables.begin() + 2, variables.begin() + (c.centered ? 4 : 3));
     return with_gradients(out.sum, variables);
   }
@@ -83,13 +83,14 @@ TEST(NormsOfSums, CanAnswerInBf16) {
     const PlainKernels plain;
     const nn::MixedPrecision off(false);
     WithGradients want = run_normed(c, at::kDouble, 40);
-    // Not those of a and b, single sums over all numbers: what is left of rounding is as large.
+    // Not those of a and b, which are single sums over all numbers: their rounding errors are as
+    // large.
     for (WithGradients* all : {&got, &want}) all->gradients.resize(c.centered ? 4 : 3);
     expect_agreement(got, want, 1e-2, std::to_string(c.shape.back()));
   }
 }
 
-// One pass gives, bit by bit, what the sum and the norm of it give.
+// One pass gives the same bits as the sum followed by its norm.
 TEST(NormsOfSums, EqualTheTwoSteps) {
   const NormedCase c = {{37, 130}, true, false, false};
   const std::vector<Tensor> v = normed_variables(c, at::kFloat, 3);
@@ -128,7 +129,7 @@ TEST(NormsOfSums, DoNotDependOnThreadsOrGradients) {
   expect_identical(at::cat({out.sum, out.norm}, -1), want.result);
 }
 
-// Other kinds of numbers, and shapes that differ, go by plain operations.
+// Other types, and shapes that differ, use plain operations.
 TEST(NormsOfSums, TakeWhatTheKernelDoesNot) {
   const Tensor x = noise({3, 4, 8}, 1, at::kFloat);
   const Tensor y = noise({1, 4, 8}, 2, at::kFloat);

@@ -1,5 +1,5 @@
-// Fused layer norm and RMS norm against torch's operations in double, over odd shapes; their
-// gradients; bf16 rows; the same bits with any number of threads.
+// Fused layer norm and RMS norm against torch's operations in double, over odd shapes; gradients;
+// bf16 rows; identical bits with any number of threads.
 #include "rondo/kernels/norm.h"
 
 #include "rondo/nn/fused_ops.h"
@@ -27,7 +27,7 @@ Tensor apply_norm(const Tensor& x, const Tensor& weight, const Tensor& bias) {
                         : nn::rms_norm(x, weight, 1e-6, Scope());
 }
 
-// In fp32 or bf16, weights in fp32, or all in double.
+// In fp32, in bf16 with fp32 weights, or all in double.
 WithGradients run_norm_case(const NormCase& c, at::ScalarType type) {
   const at::ScalarType weights = type == at::kDouble ? at::kDouble : at::kFloat;
   const Tensor x = leaf(c.x, type);
@@ -137,7 +137,7 @@ TEST(FusedNorms, ConstantRowsAndStrangeNumbers) {
   }
 }
 
-// Rows of length 1, of heads as projections leave them.
+// Rows of length 1, and of heads as projections store them.
 TEST(UnitNorm, EqualsPlainOperations) {
   for (const Shape& shape : {Shape{1, 1, 1, 1}, Shape{2, 5, 3, 7}, Shape{3, 33, 4, 64}}) {
     for (const bool heads_first : {false, true}) {

@@ -1,4 +1,4 @@
-// What tests of reading one token at a time share: numbers, rounding, every kind of CPU.
+// Shared by tests of reading one token at a time: numbers, rounding, every CPU target.
 #pragma once
 
 #include <hwy/targets.h>
@@ -22,14 +22,14 @@ inline Numbers random_numbers(int64_t count, uint32_t seed, float size = 1.0F) {
   return numbers;
 }
 
-// What bf16 keeps of x.
+// x rounded to bf16.
 inline float rounded(float x) {
   kernels::Bf16 half;
   kernels::narrow(x, half);
   return kernels::widen(half);
 }
 
-// Runs `check` as each kind of CPU.
+// Runs `check` for every CPU target.
 template <class Check>
 void on_every_target(const Check& check) {
   for (const int64_t target : hwy::SupportedAndGeneratedTargets()) {

@@ -10,7 +10,7 @@ namespace {
 
 using Parameters = std::vector<std::pair<std::string, Tensor>>;
 
-// Of every kind a network has: scalars, vectors, matrices that are factored either way or not, a
+// Every kind of parameter: scalars, vectors, matrices that are factored either way or not at all, a
 // kernel with two long dimensions, several pieces of work, one that is not contiguous.
 const std::vector<Shape>& optimizer_shapes() {
   static const std::vector<Shape> shapes = {{1},         {7},        {16385},         {3, 5},
@@ -91,7 +91,8 @@ TEST(FusedOptimizers, DoNotDependOnThreads) {
 TEST(SumOfSquares, IsExactAndIndependentOfThreads) {
   for (const int64_t count : {0, 1, 15, 16, 17, 16384, 16385, 400001}) {
     const Tensor x = noise({count}, 3, at::kFloat);
-    const Tensor y = noise({count / 2}, 4, at::kFloat) * 1e20;  // whose squares no float holds
+    const Tensor y =
+        noise({count / 2}, 4, at::kFloat) * 1e20;  // whose squares exceed the range of floats
     const std::vector<kernels::Floats> parts = {{x.data_ptr<float>(), x.numel()},
                                                 {y.data_ptr<float>(), y.numel()}};
     const double want = x.to(at::kDouble).square().sum().item<double>() +

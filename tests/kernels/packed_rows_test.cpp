@@ -1,5 +1,5 @@
-// Rows with packed weights against sums in double, over odd shapes and for every kind of CPU; and
-// results that do not depend on how the work is cut.
+// Rows times packed weights against sums in double, over odd shapes and for every CPU target;
+// results do not depend on how the work is divided.
 #include "rondo/kernels/packed_rows.h"
 
 #include <gtest/gtest.h>
@@ -28,7 +28,7 @@ Problem random_problem(int64_t rows, int64_t out, int64_t in) {
 constexpr kernels::PackedFormat kRowFormats[] = {
     kernels::PackedFormat::fp32, kernels::PackedFormat::bf16, kernels::PackedFormat::int8};
 
-// Cut into [0, middle) and [middle, all) panels; what follows y must be left alone.
+// Split into panels [0, middle) and [middle, all); what follows y must not be touched.
 Numbers product(const Problem& p, kernels::PackedFormat format, bool biased, bool cut) {
   constexpr float kUntouched = 12345.0F;
   kernels::PageArena arena;
@@ -70,7 +70,8 @@ TEST(PackedRows, EqualSumsInDouble) {
       for (const int64_t out : {1, 16, 17, 64, 161}) {
         for (const int64_t in : {1, 7, 33, 128}) {
           for (const auto format : kRowFormats) {
-            if (format == kernels::PackedFormat::int8) continue;  // matvec()'s test has its error
+            if (format == kernels::PackedFormat::int8)
+              continue;  // the error bound of the test of matvec()
             check(random_problem(rows, out, in), format);
           }
         }
@@ -91,7 +92,7 @@ TEST(PackedRows, DoNotDependOnTheCutNorOnOtherRows) {
   }
 }
 
-// What a row is alone it is among others: sessions rely on it.
+// A row gives the same result alone and among others: sessions rely on it.
 TEST(PackedRows, HaveTheBitsOfMatvec) {
   on_every_target([] {
     for (const auto format : kRowFormats) {

@@ -1,5 +1,5 @@
-// Packed weights and the functions of one row, against plain loops in double, over odd shapes, in
-// every format and for every kind of CPU this one can play.
+// Packed weights and the functions of one row against plain loops in double, over odd shapes, in
+// every format and for every target that this CPU can run.
 #include "rondo/kernels/packed.h"
 
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ Numbers padded(Numbers x) {
   return x;
 }
 
-// What a format keeps of w.
+// w rounded to a format.
 Numbers as_kept(const Numbers& w, int64_t out, int64_t in, PackedFormat format) {
   Numbers kept = w;
   if (format == PackedFormat::bf16) {
@@ -168,7 +168,7 @@ TEST(OneRow, Gates) {
   on_every_target([&] {
     constexpr int64_t kWidth = 101;
     Numbers forget = random_numbers(kWidth, 12, 6.0F);
-    forget[3] = 500.0F;  // far beyond what e^x can hold
+    forget[3] = 500.0F;  // far beyond the range of e^x
     forget[4] = -500.0F;
     const Numbers input = random_numbers(kWidth, 13, 6.0F);
     const Numbers c = random_numbers(kWidth, 14, 2.0F);

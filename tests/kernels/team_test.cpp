@@ -1,4 +1,4 @@
-// Threads that work together: nobody is missed, nobody runs ahead, whoever sleeps is woken.
+// Threads that work together: no thread is missed or runs ahead, and sleeping threads are woken.
 #include "rondo/kernels/team.h"
 
 #include <gtest/gtest.h>
@@ -12,7 +12,8 @@
 namespace rondo::test {
 namespace {
 
-// A team under a limit that leaves room for two more stacks or so; 0 if it is smaller, and works.
+// A team under a limit with room for about two more stacks; 0 if it is smaller than requested and
+// works.
 [[noreturn]] void try_large_team() {
   int64_t pages = 0;
   std::ifstream("/proc/self/statm") >> pages;
@@ -29,8 +30,8 @@ TEST(TeamWork, WithoutRoomForThreadsItIsSmaller) {
   EXPECT_EXIT(try_large_team(), ::testing::ExitedWithCode(0), "");
 }
 
-// Every member writes its number, meets, and adds up what all wrote; many times over, with ever
-// other numbers of members.
+// Every member writes its number, waits for all, and adds up what all wrote; repeated many times
+// with changing numbers of members.
 TEST(TeamWork, MembersSeeWhatOthersDidBeforeTheyMet) {
   constexpr int kThreads = 3;  // more than this machine may have cores
   kernels::Team team(kThreads);
@@ -59,7 +60,7 @@ TEST(TeamWork, MembersSeeWhatOthersDidBeforeTheyMet) {
 TEST(TeamWork, SleepersAreWoken) {
   kernels::Team team(2);
   for (int i = 0; i < 3; ++i) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(30));  // far beyond any spinning
+    std::this_thread::sleep_for(std::chrono::milliseconds(30));  // far longer than threads spin
     std::atomic<int> seen{0};
     team.run(2, [&](int) { ++seen; });
     EXPECT_EQ(seen, 2);
@@ -95,7 +96,7 @@ TEST(TeamChoice, IsMadeAgain) {
   double all = 1.0;
   bool changed = false;
   for (int i = 0; i < 40000; ++i) {
-    if (i == 10000) all = 3.0;  // somebody took the other core
+    if (i == 10000) all = 3.0;  // another process took the other core
     choice.took(choice.threads() == 1 ? one : all);
     changed = changed || (i > 10100 && choice.threads() == 1);
   }

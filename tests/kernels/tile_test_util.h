@@ -1,4 +1,4 @@
-// What tests of bf16 products share: drawn numbers, and every case with and without tile registers.
+// Shared by tests of bf16 products: random numbers, and every case with and without tile registers.
 #pragma once
 
 #include <gtest/gtest.h>

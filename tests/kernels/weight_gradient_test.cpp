@@ -10,8 +10,8 @@
 namespace rondo::kernels {
 namespace {
 
-// Widths of 1,024 floats are a page: columns collide. 5,000 rows are several chunks of tiles. The
-// last ones, with many columns for few rows, are turned on the way.
+// Widths of 1,024 floats are a page: columns collide in the cache. 5,000 rows are several chunks of
+// tiles. The last ones, with many columns for few rows, are transposed.
 const WeightGradientShape kOuterCases[] = {
     {1, 1, 1},       {3, 7, 5},      {31, 2, 33},    {33, 31, 17},   {64, 64, 64},
     {100, 230, 64},  {70, 96, 33},   {257, 32, 256}, {65, 1024, 48}, {65, 48, 1024},

@@ -1,5 +1,5 @@
-// Weighted sums against torch's operations in double, over odd shapes; their gradients; bf16; the
-// same bits with any number of threads.
+// Weighted sums against torch's operations in double, over odd shapes; gradients; bf16; identical
+// bits with any number of threads.
 #include "rondo/kernels/weighted_sum.h"
 
 #include "rondo/nn/ops.h"

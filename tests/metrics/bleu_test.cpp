@@ -1,5 +1,5 @@
-// BLEU: published numbers, numbers worked out by hand and by another program, counting against the
-// obvious way, and the 13a tokenizer.
+// BLEU: published values, values computed by hand and by another program, counting against the
+// obvious method, and the 13a tokenizer.
 #include "rondo/metrics/bleu.h"
 
 #include <gtest/gtest.h>
@@ -72,7 +72,7 @@ TEST(BleuTokens, NumbersKeepTheirStops) {
 
 TEST(BleuTokens, MarkUpIsUndone) {
   EXPECT_EQ(tokenize_13a("&quot;a&quot; &amp; &lt;b&gt;"), "\" a \" & < b >");
-  EXPECT_EQ(tokenize_13a("&amp;lt; &amp;quot;"), "< & quot ;");  // in that order, once each
+  EXPECT_EQ(tokenize_13a("&amp;lt; &amp;quot;"), "< & quot ;");  // each once, in that order
   EXPECT_EQ(tokenize_13a("a<skipped>b <skip<skipped>ped>"), "ab < skipped >");
   EXPECT_EQ(tokenize_13a("hyphen-\nated\nline"), "hyphenated line");
 }
@@ -82,13 +82,13 @@ TEST(BleuTokens, OtherScripts) {
   EXPECT_EQ(tokenize_13a("猫,垫子.它3.5小时"), "猫 , 垫子 . 它3.5小时");
   EXPECT_EQ(tokenize_13a("é.ü,1,é"), "é . ü , 1 , é");
   EXPECT_EQ(tokenize_13a("a\u00a0b\u3000c\u2028d\u0085e\u200bf\x1cg"), "a b c d e\u200bf g");
-  EXPECT_EQ(tokenize_13a("\xff.\xc3,a"), "\xff . \xc3 , a");  // no UTF-8: bytes as they are
+  EXPECT_EQ(tokenize_13a("\xff.\xc3,a"), "\xff . \xc3 , a");  // not UTF-8: bytes unchanged
 }
 
 TEST(BleuText, WhiteSpaceAndLowerCaseArePythons) {
   EXPECT_EQ(strip_right("a b \t\r\n\u00a0\u3000\u2009"), "a b");
   EXPECT_EQ(strip_right("\u3000"), "");
-  EXPECT_EQ(strip_right("a\xA0"), "a\xA0");  // a byte alone is no white space
+  EXPECT_EQ(strip_right("a\xA0"), "a\xA0");  // a single byte is not white space
   EXPECT_EQ(lower_case("ÄÖÜẞ ÀÉ ПРИВЕТ"), "äöüß àé привет");
   EXPECT_EQ(lower_case("ΟΔΥΣΣΕΥΣ Σ ΑΣ'Β ΑΣ. ΑΣ-Β"), "οδυσσευς σ ασ'β ας. ας-β");
   EXPECT_EQ(lower_case("İI"), "i\u0307i");
@@ -171,7 +171,7 @@ TEST(Bleu, PublishedSentence) {
   }
 }
 
-// The examples of the BLEU paper, section 2.1.
+// The examples in section 2.1 of the BLEU paper.
 TEST(Bleu, PapersExamples) {
   BleuOptions options;
   options.lowercase = true;
@@ -271,8 +271,8 @@ TEST(Bleu, CountsAsTheObviousWay) {
   }
 }
 
-// Hash tables are sized by the line; this one makes them grow, and has more different words than 16
-// bits hold.
+// Hash tables are sized by the line; this one makes them grow, and has more distinct words than 16
+// bits can number.
 TEST(Bleu, LongLinesAreExact) {
   Lines words;
   for (int i = 0; i < 100'000; ++i) words.push_back(std::to_string(i));

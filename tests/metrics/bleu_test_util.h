@@ -1,5 +1,5 @@
-// What the tests of BLEU, chrF and the bootstrap share: the cases that another program worked out,
-// made-up corpora, and counting n-grams the slow and obvious way.
+// Shared by the tests of BLEU, chrF and the bootstrap: cases computed by another program, generated
+// corpora, and counting n-grams by the slow, obvious method.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +17,7 @@ namespace rondo::testing {
 using Lines = std::vector<std::string>;
 using Ngrams = std::map<Lines, int64_t>;
 
-// tests/fixtures/bleu_cases.json; its "about" says where the numbers come from.
+// tests/fixtures/bleu_cases.json; its "about" names the origin of the numbers.
 inline const nlohmann::json& worked_cases() {
   static const nlohmann::json cases =
       nlohmann::json::parse(slurp(RONDO_FIXTURES "/bleu_cases.json")).at("cases");
@@ -31,7 +31,7 @@ inline std::vector<std::string_view> references_of(const std::vector<Lines>& ref
   return lines;
 }
 
-// The sum over a corpus of what `count(hypothesis, references)` says of each sentence.
+// The sum of `count(hypothesis, references)` over the sentences of a corpus.
 template <class Count>
 auto corpus_sum(const Lines& hypotheses, const std::vector<Lines>& references, const Count& count) {
   decltype(count(std::string_view(), std::vector<std::string_view>())) sum;
@@ -64,7 +64,7 @@ inline int64_t plain_matches(const Lines& hypothesis, const std::vector<Lines>& 
   return matches;
 }
 
-// Words "0" .. "vocabulary - 1", up to `longest` of them.
+// Sentences of up to `longest` words "0" .. "vocabulary - 1".
 inline Lines made_up_words(CounterRandom& random, uint64_t longest, uint64_t vocabulary) {
   Lines words(random.below(longest + 1));
   for (std::string& word : words) word = std::to_string(random.below(vocabulary));

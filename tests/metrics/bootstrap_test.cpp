@@ -1,5 +1,5 @@
-// The bootstrap: what is drawn, intervals and p-values by hand, against resampling the text itself,
-// and speed.
+// The bootstrap: the draws, intervals and p-values computed by hand, against resampling the text
+// itself, and speed.
 #include "rondo/metrics/bootstrap.h"
 
 #include <gtest/gtest.h>
@@ -60,7 +60,7 @@ TEST(Bootstrap, DrawsRepeatAndCoverAll) {
 TEST(Bootstrap, IntervalByHand) {
   std::vector<double> scores;
   for (int i = 99; i >= 0; --i) scores.push_back(i);
-  const Interval interval = interval_of(scores);  // 100 / 40 = 2 are left out at either end
+  const Interval interval = interval_of(scores);  // 100 / 40 = 2 are cut off at either end
   EXPECT_EQ(interval.mean, 49.5);
   EXPECT_EQ(interval.low, 2);
   EXPECT_EQ(interval.high, 97);
@@ -115,11 +115,11 @@ TEST(Bootstrap, PairedTellsBetterFromEqual) {
   const PairedBootstrap again = paired_bootstrap(better, base, mean_score);
   EXPECT_EQ(again.system.low, clear.system.low);
   EXPECT_EQ(again.difference.high, clear.difference.high);
-  // Both directions are the same test.
+  // The test is symmetric.
   EXPECT_EQ(paired_bootstrap(base, better, mean_score).p_value, clear.p_value);
 }
 
-// Resampled statistics must be the statistics of the resampled text.
+// Resampled statistics must equal the statistics of the resampled text.
 TEST(Bootstrap, IsThatOfTheResampledText) {
   CounterRandom random(3, "bootstrap test");
   Lines hypotheses;
@@ -212,7 +212,7 @@ TEST(Bootstrap, IntervalsAreSacreBleus) {
   EXPECT_NEAR(of_bleu.half_width(), 29.723424608185663, 1e-6);
   const Interval of_chrf = bootstrap_interval(
       characters, [&](const ChrfStatistics& sum) { return chrf_score(sum, chrf); });
-  EXPECT_NEAR(of_chrf.mean, 48.294937, 1e-4);  // in single precision there
+  EXPECT_NEAR(of_chrf.mean, 48.294937, 1e-4);  // in single precision
   EXPECT_NEAR(of_chrf.half_width(), 26.472723, 1e-4);
 }
 

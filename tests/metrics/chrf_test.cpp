@@ -1,5 +1,5 @@
-// chrF: published numbers, numbers worked out by hand and by another program, and counting against
-// the obvious way.
+// chrF: published values, values computed by hand and by another program, and counting against the
+// obvious method.
 #include "rondo/metrics/chrf.h"
 
 #include <gtest/gtest.h>
@@ -150,7 +150,7 @@ TEST(Chrf, TakesTheBestReference) {
   EXPECT_NEAR(chrf_of({"the cat"}, {{"a dog"}, {"the cat"}, {"cat the"}}), 100.0, 1e-9);
   // Per sentence, not per corpus.
   EXPECT_NEAR(chrf_of({"the cat", "a dog"}, {{"the cat", "xyz"}, {"xyz", "a dog"}}), 100.0, 1e-9);
-  // The first of equals: no match at all, so the lengths of the first count.
+  // Of equal scores the first counts: nothing matches, so the lengths are those of the first.
   EXPECT_EQ(chrf_counted({"abc"}, {{"x"}, {"wxyz"}}, {}).orders[0].reference, 1);
 }
 

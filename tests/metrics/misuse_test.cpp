@@ -1,4 +1,4 @@
-// What a caller of the torch-free library gets wrong is an Error that says so, never an abort.
+// Mistakes of a caller of the torch-free library give an Error that explains them, never an abort.
 #include <cmath>
 #include <functional>
 

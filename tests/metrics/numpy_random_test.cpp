@@ -1,4 +1,4 @@
-// numpy's generator, against what numpy 2 drew:
+// numpy's generator, against the draws of numpy 2:
 //   r = numpy.random.default_rng(SEED)
 //   r.choice(10, size=12), r.choice(1000, size=10), r.choice(3000000000, size=3)
 #include "rondo/metrics/numpy_random.h"

@@ -71,7 +71,7 @@ TEST(Statistics, WilsonIntervals) {
 }
 
 TEST(Statistics, McNemarIsTheBinomialTest) {
-  // By hand: 2 · (1 + 8 + 28) / 256 and 2 · 1 / 32; equal counts cannot be surprising.
+  // By hand: 2 · (1 + 8 + 28) / 256 and 2 · 1 / 32; equal counts give p = 1.
   EXPECT_NEAR(mcnemar_p_value(2, 6), 74.0 / 256.0, 1e-12);
   EXPECT_NEAR(mcnemar_p_value(5, 0), 2.0 / 32.0, 1e-12);
   EXPECT_EQ(mcnemar_p_value(7, 7), 1.0);

@@ -1,4 +1,4 @@
-// Test items: kept, scored and compared, against small cases worked out by hand.
+// Test items: stored, scored and compared, against small cases computed by hand.
 #include "rondo/metrics/test_items.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-// Configurations of models: what has no meaning is refused with its reason, and what is written
-// reads back the same.
+// Model configurations: invalid ones are rejected with the reason, and written ones read back the
+// same.
 #include "rondo/config/model_config.h"
 
 #include "tests/support/expect.h"

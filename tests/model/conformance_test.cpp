@@ -1,4 +1,4 @@
-// What holds for every model of the zoo, each tried at a small size with its own structure.
+// Properties of every model of the zoo, each tested at a small size with its original structure.
 #include "tests/support/expect.h"
 #include "tests/support/gradcheck.h"
 #include "tests/support/reference.h"
@@ -44,7 +44,7 @@ TEST_P(Conformance, AGradientReachesEveryParameter) {
     const Tensor g = item.value().grad();
     ASSERT_TRUE(g.defined()) << item.key();
     EXPECT_TRUE(g.isfinite().all().item<bool>()) << item.key();
-    // Softmax does not notice a number added to all scores: a key's bias has no influence.
+    // Softmax is invariant to a constant added to all scores: a key's bias has no effect.
     if (item.key().find("key.bias") != std::string::npos) continue;
     EXPECT_GT(g.abs().max().item<double>(), 0.0) << item.key();
   }
@@ -99,7 +99,7 @@ TEST_P(Conformance, TheSameSeedGivesTheSameWeightsAndTraining) {
 
 INSTANTIATE_TEST_SUITE_P(Zoo, Conformance, ::testing::ValuesIn(zoo_names()), NameOfModel());
 
-// Models whose training is random at all.
+// Models whose training has any randomness.
 std::vector<std::string> dropping_names() {
   std::vector<std::string> names;
   for (const std::string& name : zoo_names()) {

@@ -1,4 +1,4 @@
-// Counting parameters and multiply-adds: against formulas, and consistent with itself.
+// Counts of parameters and multiply-adds, against formulas and each other.
 #include "rondo/model/cost.h"
 
 #include "tests/support/expect.h"
@@ -42,7 +42,7 @@ TEST(CostFormula, OfASlidingWindow) {
 TEST(CostFormula, OfABlockRecurrentLayer) {
   const Cost cost = measure_cost(find_model("brt/rec-fixed-skip").config());
   const int64_t blocks = kN / kW;
-  // Tokens: second queries, attention to the states, twice as wide an output projection.
+  // Tokens: second queries, attention to the states, an output projection twice as wide.
   const int64_t tokens = kN * kD * kInner + 2 * kN * kS * kInner + kN * kInner * kD;
   // States, per block: four projections, attention to themselves and to two windows, the output.
   const int64_t states =
@@ -79,7 +79,7 @@ TEST(Cost, OfARingSeparatesTheSharedBlockFromWhatLevelsOwn) {
   EXPECT_EQ(cost.per_level, levels * (4 * d + 4 * 2 * rank * d));
 }
 
-// Adds up a real forward pass.
+// Counts the operations of a real forward pass.
 class WorkAdder : public Observer {
  public:
   bool wants(const std::string& /*name*/) override { return false; }
@@ -129,7 +129,7 @@ TEST_P(CostOfEvery, PartsAddUp) {
 
 INSTANTIATE_TEST_SUITE_P(Zoo, CostOfEvery, ::testing::ValuesIn(zoo_names()), NameOfModel());
 
-// Multiply-adds of QK and AV alone: what Theorem 1 of the SReT paper speaks of.
+// Multiply-adds of QK and AV alone, the subject of Theorem 1 of the SReT paper.
 class AttentionMeter : public Observer {
  public:
   bool wants(const std::string& /*name*/) override { return false; }
@@ -187,8 +187,8 @@ TEST(AuthorsCount, IsTheRuleWrittenOut) {
   EXPECT_EQ(vit.by(CountRule::norms), vit.multiply_adds + 5 * vit.normalized);
   EXPECT_EQ(vit.by(CountRule::macs), vit.multiply_adds);
 
-  // RingFormer: the same, and for its 48 signals M = A B (d x r x d) and 1 per element of M, and
-  // the sum of each with what it nudges.
+  // RingFormer: the same, plus for its 48 signals M = A B (d x r x d), 1 per element of M, and the
+  // addition of each to its input.
   const Cost ring = measure_cost(find_model("ringformer/image-base").config());
   const double rank = 48, signals = 4 * levels;
   EXPECT_EQ(ring.elementwise, vit.elementwise + signals * n * d);

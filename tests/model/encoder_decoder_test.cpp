@@ -1,5 +1,5 @@
-// Translation models of the zoo: no peeking ahead in the target, the same answer however it is cut,
-// and padding that nobody sees.
+// Translation models of the zoo: the decoder does not see later tokens, results do not depend on
+// how the target is split, and padding has no effect.
 #include "rondo/model/encoder_decoder.h"
 
 #include "tests/support/expect.h"
@@ -98,7 +98,8 @@ INSTANTIATE_TEST_SUITE_P(Zoo, TranslatorConformance, ::testing::ValuesIn(zoo_nam
                          NameOfModel());
 
 TEST(Translation, UniversalLevelsAddTheOnlyPositionCode) {
-  // fairseq numbers positions from the padding token on; without them its number does not matter.
+  // fairseq numbers positions from the padding token on; without padding its number does not
+  // matter.
   const at::NoGradGuard no_grad;
   const Tensor source = at::tensor({5, 9, 9, 20}, at::kLong).view({1, 4});
   const auto encoded = [&](const std::string& scheme, int64_t padding) {

@@ -1,4 +1,4 @@
-// Image networks: mixed depth, permutations, equivalent ways of saying the same network.
+// Image networks: mixed depth, permutations, different configurations of the same network.
 #include "rondo/model/vision.h"
 
 #include "tests/support/expect.h"
@@ -43,7 +43,7 @@ TEST(MixedDepth, TrainsBothDepthsAndAveragesTheirLosses) {
 }
 
 TEST(MixedDepth, TheShallowPassPlaysEveryBlockOnce) {
-  // With one loop the deep pass is the shallow one.
+  // With one loop the deep pass equals the shallow one.
   ModelConfig config = shrink(find_model("sret/deep-108-mixed").config());
   auto& vision = std::get<VisionConfig>(config.network);
   vision.drop_path = 0.0;
@@ -128,7 +128,7 @@ TEST(ImageEquivalence, LearnableCoefficientsStartAsPlainResiduals) {
 }
 
 TEST(ImageEquivalence, RingSignalsStartAtZero) {
-  // A ring with fresh signals of any rank is the same network.
+  // A ring with new signals of any rank is the same network.
   ModelConfig config = shrink(find_model("ringformer/image-small").config());
   const NamedTensors in = tiny_inputs(config, 2, 8);
   const auto fresh_logits = [&](const std::string& attention, bool full) {

@@ -1,4 +1,4 @@
-// Importing other programs' weights: all of them or none, with every difference named.
+// Importing other programs' weights: all or none, with every mismatch named.
 #include "rondo/model/import.h"
 
 #include "tests/support/expect.h"
@@ -9,7 +9,7 @@
 namespace rondo::test {
 namespace {
 
-// The weights of a reference file as the authors' program would write them, free to be spoilt.
+// The weights of a reference file as the authors' program would write them, which tests may damage.
 struct ForeignFile {
   ForeignFile(const std::string& name, const std::string& from)
       : program(from), config(read_model_config(ConfigTable::from_file(fixture(name + ".toml")))) {
@@ -33,7 +33,8 @@ struct ForeignFile {
   NamedTensors tensors;
 };
 
-// Importing `file` fails, says all of `parts`, and leaves the network as it was.
+// Importing `file` fails with a message that contains all of `parts`, and leaves the network
+// unchanged.
 void expect_refused(const ForeignFile& file, const std::vector<std::string>& parts) {
   const TinyModel m(file.config);
   const std::string before = fingerprint(m.config, *m.network);
@@ -89,7 +90,7 @@ TEST(Import, SharedTensorsMustAgree) {
   ASSERT_EQ(file.tensors.count(first), 1U);
   file.tensors[again] = file.tensors.at(first).clone();
   const TinyModel m(file.config);
-  file.import_into(*m.network);  // an equal copy is no harm
+  file.import_into(*m.network);  // an equal copy does no harm
   file.tensors.at(again)[0][0] += 1.0;
   expect_refused(file, {again + ": differs from " + first});
 }
@@ -115,10 +116,9 @@ TEST(Import, ProgramsThatHaveNoSuchModelSaySo) {
                layout("ringformer", "ringformer/mt-ablation-full-rank"));
 }
 
-// ---- every importable model, there and back
-// -------------------------------------------------------
+// ---- every importable model, in both directions ----------------------------------------------
 
-// What the other program's file would hold for `network`: our tensors put where `layout` says.
+// The contents of the other program's file for `network`: our tensors arranged as in `layout`.
 NamedTensors export_weights(const Network& network, const Layout& layout) {
   NamedTensors foreign;
   std::map<std::string, std::map<int64_t, Tensor>> rows, thirds;

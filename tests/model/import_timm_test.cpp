@@ -1,5 +1,5 @@
-// Importing timm's vision transformers: their network, written down here once more from its own
-// names and plain operations, gives the logits that ours gives after the import.
+// Importing timm's vision transformers: an independent implementation with timm's names and plain
+// operations gives the logits of our network after the import.
 #include "rondo/model/import.h"
 #include "tests/support/expect.h"
 #include "tests/support/gradcheck.h"
@@ -22,7 +22,7 @@ ModelConfig timm_config(const std::string& pool) {
   return ModelConfig{c};
 }
 
-// As timm would save it: 16 px, patches of 4, 7 classes.
+// In the form saved by timm: 16 px, patches of 4, 7 classes.
 NamedTensors timm_weights(bool class_token) {
   const int64_t d = kTimmWidth;
   std::map<std::string, Shape> shapes = {{"patch_embed.proj.weight", {d, 3, 4, 4}},
@@ -53,7 +53,7 @@ NamedTensors timm_weights(bool class_token) {
   return weights;
 }
 
-// What timm computes with them.
+// timm's computation with them.
 class TimmVit {
  public:
   explicit TimmVit(NamedTensors weights) : weights_(std::move(weights)) {}

@@ -1,6 +1,5 @@
-// Language models of the zoo, and every way of sharing over depth with every kind of time: no
-// peeking ahead, the same answer however a document is cut, states that can be kept in a file,
-// resets.
+// Language models of the zoo, and every depth scheme with every kind of time: no token sees later
+// ones, results do not depend on how a document is split, states can be stored in files, resets.
 #include "rondo/model/language_model.h"
 
 #include "tests/support/expect.h"
@@ -13,7 +12,7 @@ namespace {
 
 constexpr double kSameAnswer = 1e-5;
 
-// A tiny language model that may be run in pieces.
+// A tiny language model that can be run in pieces.
 struct TinyReader {
   explicit TinyReader(const ModelConfig& config, uint64_t seed = 1) : model(config, seed) {}
   explicit TinyReader(const LanguageModelConfig& config) : model(ModelConfig{config}) {}
@@ -151,8 +150,7 @@ TEST_P(ReaderConformance, RowsOfAStateMayBeReordered) {
 INSTANTIATE_TEST_SUITE_P(Zoo, ReaderConformance, ::testing::ValuesIn(zoo_names("lm")),
                          NameOfModel());
 
-// ---- every scheme over depth with every kind of time
-// ----------------------------------------------
+// ---- every depth scheme with every kind of time ------------------------------------------------
 
 using DepthAndTime = std::tuple<const char*, const char*>;
 
@@ -225,8 +223,7 @@ TEST(SwitchboardOptions, SeveralRecurrentLayersShareNothing) {
   }
 }
 
-// ---- inputs and states that do not fit
-// ------------------------------------------------------------
+// ---- inputs and states that do not fit ---------------------------------------------------------
 
 TEST(LanguageModelInputs, ARowMayNotBeginAnewInsideABlock) {
   const TinyReader m(combined("vanilla", "block-recurrent"));

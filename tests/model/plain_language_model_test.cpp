@@ -1,7 +1,7 @@
 // Whole language models against a second implementation: embedding, RMSNorm, every level's window,
 // states or memory one pair of vectors at a time (tests/support/plain_recurrence.h), feed-forward,
-// tied head. Also with the switches that show what Section 3.3 of the Block-Recurrent paper warns
-// of.
+// tied head. Also with the switches for the failures that Section 3.3 of the Block-Recurrent paper
+// warns of.
 #include <cmath>
 
 #include "rondo/model/language_model.h"
@@ -109,7 +109,7 @@ INSTANTIATE_TEST_SUITE_P(
                       LanguageCase{"lstm_dual_neither", "brt/rec-lstm-dual", false, false}),
     [](const auto& given) { return std::string(given.param.name); });
 
-// The failure of Section 3.3: without IDs equal states stay equal for ever, with them they part.
+// The failure of Section 3.3: without IDs equal states stay equal forever, with them they diverge.
 TEST(StateIds, TellEqualStatesApart) {
   const at::NoGradGuard no_grad;
   for (const bool ids : {true, false}) {

@@ -1,6 +1,6 @@
 // Networks of the zoo against a second implementation written from the equations
-// (tests/support/plain_networks.h), in double: also the epsilon of the norms, which fp32 would not
-// tell from rounding.
+// (tests/support/plain_networks.h), in double, so that the epsilon of the norms, too, can be
+// distinguished from rounding.
 #include "tests/support/plain_networks.h"
 
 #include "rondo/config/depth_plan.h"
@@ -12,7 +12,7 @@ namespace rondo::test {
 namespace {
 
 constexpr double kSame = 1e-11;
-constexpr double kTold = 1e-8;  // another epsilon moves the logits by more than this
+constexpr double kTold = 1e-8;  // a different epsilon changes the logits by more than this
 
 struct Comparison {
   const char* name;
@@ -23,7 +23,7 @@ std::string comparison_name(const ::testing::TestParamInfo<Comparison>& info) {
   return test_name(info.param.name);
 }
 
-// A shrunk model of few levels in double, with weights that are nowhere special.
+// A shrunk model of few levels in double, with generic weights.
 struct DoubleModel {
   explicit DoubleModel(const std::string& name) : config(shrink(find_model(name).config())) {
     std::visit([](auto& c) { fewer_levels(c.depth); }, config.network);
@@ -123,7 +123,7 @@ TEST(NormEpsilon, BelongsToTheSchemeUnlessConfigured) {
   }
 }
 
-// A changed scheme brings its epsilon, a given one stays.
+// Changing the scheme changes the epsilon; a given epsilon stays.
 TEST(NormEpsilon, FollowsAChangedScheme) {
   const at::NoGradGuard no_grad;
   DoubleModel m("ringformer/mt-base-universal");

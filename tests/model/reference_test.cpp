@@ -1,4 +1,4 @@
-// Our networks compute the same functions as the papers' authors' published programs: logits,
+// Our networks compute the same functions as the programs published by the papers' authors: logits,
 // intermediate activations, gradients, carried states and buffers at small sizes.
 #include "tests/support/reference.h"
 
@@ -8,7 +8,7 @@ namespace {
 constexpr double kLogits = 2e-6;
 constexpr double kGradients = 1e-5;
 
-// Keeps what it is shown.
+// Keeps the observed activations.
 class Recorder : public Observer {
  public:
   bool wants(const std::string& /*name*/) override { return true; }

@@ -1,5 +1,5 @@
-// States from files: what a model wrote it continues from; anything else is refused with the file
-// and the tensor, whatever the file holds.
+// States from files: a model continues from states it wrote; anything else is rejected with the
+// file and the tensor, whatever the file contains.
 #include <fstream>
 
 #include "rondo/base/random.h"
@@ -75,19 +75,19 @@ class StateFiles : public ::testing::TestWithParam<std::string> {
 
 TEST_P(StateFiles, WhatTheModelMakesIsWhatItExpects) {
   const int64_t w = window();
-  expect_loads(State());  // of a document that did not begin yet
+  expect_loads(State());  // of a document that has not begun yet
   State state;
   for (const int64_t more : {int64_t{1}, w - 1, int64_t{1}, w, 2 * w + 1, 3 * w}) {
     read(tokens(2, more), state);
     expect_loads(state);
     expect_loads(state.reset(at::ones({2}, at::kBool)));
   }
-  // All rows begin anew in the middle of a block.
+  // All rows begin a new document in the middle of a block.
   state = state.reset(at::ones({2}, at::kBool));
   read(tokens(2, w + 2), state);
   expect_loads(state);
   read(tokens(2, w - 2), state);
-  // One of them does, between blocks.
+  // One of them does so between blocks.
   state = state.reset(at::tensor({0, 1}, at::kInt).to(at::kBool));
   read(tokens(2, 1), state);
   expect_loads(state);
@@ -158,7 +158,7 @@ TEST_P(StateFiles, PositionsAndTokensLieInTheirRange) {
     expect_refused(with("level.1.memory.filled", 1000), "tensor 'level.1.memory.filled'");
     expect_refused(with("level.1.memory.filled", -1), "tensor 'level.1.memory.filled'");
   }
-  // Keys are as many as the position says.
+  // The number of keys matches the position.
   if (kind == "none") expect_refused(with("position", 1000), "level.0.keys: expected");
   if (kind == "memorizing") expect_refused(with("position", 2), "level.1.keys: expected");
   if (kind == "block-recurrent" || kind == "feedback") {
@@ -193,7 +193,7 @@ std::vector<Entry> entries_of(const std::string& path) {
   return entries;
 }
 
-// One change to one tensor: its type, shape, name, bytes, or whether it is there.
+// One change to one tensor: its type, shape, name, bytes, or its presence.
 void mutate(std::vector<Entry>& entries, CounterRandom& random) {
   const auto below = [&](size_t n) { return static_cast<size_t>(random.below(n)); };
   if (entries.empty()) return;

@@ -1,5 +1,5 @@
-// Every row of every table: its network can be built and run (shapes only), and has as many
-// parameters as the paper prints.
+// Every row of every table: its network can be built and run (shapes only), and has the number of
+// parameters printed in the paper.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -22,7 +22,7 @@ RunConfig row_config(const PaperTable& table, const TableRow& row, const TableCo
   return resolve_experiment(layers).config;
 }
 
-// A printed figure such as "8.94M": its value, and one unit of its last digit.
+// A printed figure such as "8.94M": its value, and one unit in its last digit.
 struct Printed {
   double value = 0;
   double unit = 1;
@@ -35,7 +35,7 @@ struct Printed {
     const size_t decimals = point == std::string::npos || point > used ? 0 : used - point - 1;
     unit = scale * std::pow(10.0, -static_cast<double>(decimals));
   }
-  // Papers cut some figures and round others.
+  // Papers truncate some figures and round others.
   bool is(double count) const { return std::abs(count - value) < unit * 1.0001; }
 };
 
@@ -70,7 +70,7 @@ TEST_P(TableRows, AreSmallAndComparableAtMiniSize) {
   }
 }
 
-// Tokens, sentences or images that a run sees.
+// The number of tokens, sentences or images in a run.
 double seen(const RunConfig& config) {
   double units = static_cast<double>(config.train.steps * config.train.batch);
   units *= static_cast<double>(config.train.accumulate);
@@ -83,7 +83,7 @@ TEST_P(TableRows, ThatAClaimComparesSeeAsMuch) {
   for (const TableClaim& claim : table.claims) {
     const TableRow& a = table.row(claim.better);
     const TableRow& b = table.row(claim.than);
-    if (!a.recipe.empty() || !b.recipe.empty()) continue;  // it is the training that differs
+    if (!a.recipe.empty() || !b.recipe.empty()) continue;  // only the training differs
     for (const TableColumn& column : table.columns) {
       if (!a.has(column.name) || !b.has(column.name)) continue;
       for (const bool mini : {false, true}) {

@@ -1,5 +1,5 @@
-// What the zoo says that the papers print: that they do, and that our counts agree or say that they
-// do not.
+// The papers' figures quoted by the zoo: that the papers print them, and that our counts agree or
+// are marked as different.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -11,7 +11,7 @@
 namespace rondo::test {
 namespace {
 
-// "8.94": the number, and one of its last digit.
+// "8.94": the value, and one unit in its last digit.
 struct Printed {
   explicit Printed(const std::string& text) : value(std::stod(text)) {
     const size_t point = text.find('.');
@@ -19,7 +19,7 @@ struct Printed {
       unit = std::pow(10.0, -static_cast<double>(text.size() - point - 1));
     }
   }
-  // Papers round, and sometimes cut.
+  // Papers round, and sometimes truncate.
   bool is(double ours) const { return std::abs(ours - value) < unit; }
   double value, unit = 1.0;
 };
@@ -54,7 +54,7 @@ TEST(Zoo, EveryPrintedFigureIsOursOrSaysThatItIsNot) {
       EXPECT_TRUE(is_counted(f.authors_code, ours)) << entry.name << " " << ours;
     }
     if (!f.multiply_adds.empty()) {
-      // "around 17.636 GFLOPs" is said of ViT, UiT and OWF together.
+      // "around 17.636 GFLOPs" refers to ViT, UiT and OWF together.
       const double digits = entry.name == "ringformer/image-base-uit" ? 2.0 : 1.0;
       const Printed paper(f.multiply_adds);
       const double ours_in_billions = cost.by(count_rule(f.count)) / 1e9;
@@ -63,7 +63,7 @@ TEST(Zoo, EveryPrintedFigureIsOursOrSaysThatItIsNot) {
   }
 }
 
-// Parameters in millions as they stand in the papers' text, a second time.
+// Parameters in millions as given in the papers' text, entered independently.
 struct TextRow {
   const char* name;
   const char* parameters;
@@ -138,7 +138,7 @@ const TextRow kTexts[] = {
     {"sret/deep-1000", "13-15"},
 };
 
-// No other number may be shown as theirs.
+// No other number may be shown as the papers'.
 TEST(Zoo, FiguresAreThoseOfThePapersText) {
   std::map<std::string, std::string> texts;
   for (const TextRow& row : kTexts) texts[row.name] = row.parameters;
@@ -158,7 +158,7 @@ TEST(Zoo, DeepModelsAreAsThePaperDescribesThem) {
   EXPECT_GE(deep.depth.recursive.blocks_of(0) * deep.depth.recursive.loops_of(0), 1000);
 }
 
-// Table 5 of the SReT paper, row by row: 12 of 14 are met, two are not.
+// Table 5 of the SReT paper, row by row: 12 of 14 agree, two do not.
 TEST(ZooMultiplyAdds, SretTable5) {
   using Groups = std::vector<std::vector<int64_t>>;
   struct Row {

@@ -1,5 +1,4 @@
-// The zoo against the papers: every name is there, and has the parameters and multiply-adds
-// printed.
+// The zoo against the papers: every name exists, and has the parameters and multiply-adds printed.
 #include "rondo/config/zoo.h"
 
 #include <chrono>
@@ -13,9 +12,9 @@ namespace rondo::test {
 namespace {
 
 constexpr double kMillion = 1e6;
-constexpr double kPrinted = 0.01 * kMillion;  // two decimals, cut or rounded
+constexpr double kPrinted = 0.01 * kMillion;  // two decimals, truncated or rounded
 
-// Which of the two counts a row speaks of.
+// Which of the two counts a row gives.
 enum class Count { total, without_embeddings };
 
 struct CountRow {
@@ -23,7 +22,7 @@ struct CountRow {
   Count count;
   double parameters;
   double tolerance;   // 0: exactly
-  int64_t image = 0;  // other than the model's own
+  int64_t image = 0;  // if not the model's own
 };
 
 constexpr CountRow total(const char* name, int64_t parameters, int64_t image = 0) {
@@ -53,7 +52,7 @@ const CountRow kRingFormerRows[] = {
     total_millions("ringformer/mt-ablation-no-attention-signal", 20.51),
     total_millions("ringformer/mt-ablation-no-ffn-signal", 20.56),
     total_millions("ringformer/mt-ablation-before-attention", 20.58),
-    total("ringformer/mt-ablation-inter-ffn", 20590880),  // what Table 4 prints a row too high
+    total("ringformer/mt-ablation-inter-ffn", 20590880),  // printed one row too high in Table 4
     total_millions("ringformer/mt-ablation-rank-32", 20.53),
     total_millions("ringformer/mt-ablation-rank-8", 20.68),
     total_millions("ringformer/mt-ablation-full-rank", 21.27),

@@ -1,6 +1,6 @@
-// The allocator: blocks are apart, aligned and waste little; what is given back is used again, also
-// by other sizes; memory stays within its bound however lengths vary; threads, fork, running out.
-// This file makes all engine tests run on it.
+// The allocator: blocks are disjoint, aligned and waste little; freed memory is reused, also for
+// other sizes; memory stays within its bound however lengths vary; threads, fork, exhaustion. This
+// file makes all engine tests use the allocator.
 #include "rondo/nn/allocator.h"
 
 #include <gtest/gtest.h>
@@ -24,7 +24,7 @@ namespace rondo::test {
 namespace {
 
 const bool allocator_installed = nn::install_allocator();
-const Tensor outlives_main = at::ones({300, 300});  // given back after main has ended
+const Tensor outlives_main = at::ones({300, 300});  // freed after main has ended
 
 constexpr size_t kMiB = size_t{1} << 20;
 
@@ -80,7 +80,7 @@ TEST(CachingMemory, UsesTheSamePagesAgainForOtherSizes) {
   EXPECT_EQ(c, a);
   memory.release(c);
   void* d = memory.allocate(7 * kMiB);
-  void* e = memory.allocate(5 * kMiB);  // what d has left
+  void* e = memory.allocate(5 * kMiB);  // the rest of d
   EXPECT_EQ(d, a);
   EXPECT_LT(e, after);
   EXPECT_LE(held(memory.use()), before);
@@ -90,7 +90,7 @@ TEST(CachingMemory, UsesTheSamePagesAgainForOtherSizes) {
 TEST(CachingMemory, GivesBackWhatIsUnusedForLongest) {
   nn::CachingMemory memory;
   std::vector<void*> blocks;
-  // Blocks with others between them cannot be joined: larger ones find no place in them.
+  // Free blocks with used ones between them cannot be joined: larger requests do not fit.
   for (int i = 0; i < 20; ++i) {
     blocks.push_back(memory.allocate(8 * kMiB));
     blocks.push_back(memory.allocate(kMiB));
@@ -106,7 +106,7 @@ TEST(CachingMemory, GivesBackWhatIsUnusedForLongest) {
   EXPECT_EQ(memory.use().peak, peak);
   EXPECT_LE(held(memory.use()), bound_of(memory.use()));
   EXPECT_LE(resident_bytes(), resident - 32 * kMiB);
-  // The pages of the first one went first; one that still has its own is taken instead.
+  // The pages of the first were released first; a block that still has its pages is preferred.
   const size_t cached = memory.use().cached;
   void* again = memory.allocate(8 * kMiB);
   EXPECT_GT(again, blocks[0]);
@@ -116,7 +116,7 @@ TEST(CachingMemory, GivesBackWhatIsUnusedForLongest) {
   for (size_t i = 1; i < blocks.size(); i += 2) memory.release(blocks[i]);
 }
 
-// Random blocks, each filled with its own byte, which must be there still when it is given back.
+// Random blocks, each filled with its own byte, which must be unchanged when it is freed.
 void hammer(nn::CachingMemory& memory, uint64_t seed, int rounds) {
   std::mt19937_64 draw(seed);
   struct Held {
@@ -167,7 +167,7 @@ TEST(CachingMemory, AnswersWithNothingWhenThereIsNoMore) {
     void* first = memory.allocate(100 * kMiB);
     memory.release(first);
     rlimit limit = {};
-    limit.rlim_cur = limit.rlim_max = 64 * kMiB;  // less than is mapped: nothing new at all
+    limit.rlim_cur = limit.rlim_max = 64 * kMiB;  // less than is mapped: nothing new is mapped
     setrlimit(RLIMIT_AS, &limit);
     bool well = memory.allocate(size_t{1} << 60) == nullptr;
     well = well && memory.allocate(size_t{2} << 30) == nullptr;
@@ -207,7 +207,7 @@ TEST(InstalledAllocator, SurvivesForkWhileOthersAllocate) {
   for (int i = 0; i < 20; ++i) {
     const pid_t child = fork();
     if (child == 0) {
-      alarm(20);  // a lock that nobody opens would hold it for ever
+      alarm(20);  // a lock that is never released would block forever
       const Tensor t = at::empty({100000});
       _exit(t.numel() == 100000 ? 0 : 1);
     }
@@ -217,7 +217,7 @@ TEST(InstalledAllocator, SurvivesForkWhileOthersAllocate) {
   busy.join();
 }
 
-// Memory after a warm-up and at most afterwards.
+// Memory after a warm-up, and the peak afterwards.
 struct Growth {
   size_t warm = 0;
   size_t most = 0;
@@ -248,7 +248,7 @@ TEST(InstalledAllocator, FiveThousandLengthsDoNotGrow) {
   expect_bounded(of_allocator, "held by the allocator");
 }
 
-// Two feed-forward levels and a loss over 2 rows of `length` tokens, forwards and backwards.
+// Two feed-forward levels and a loss over 2 rows of `length` tokens, forward and backward.
 void small_step(const std::vector<std::shared_ptr<nn::FeedForward>>& levels, int64_t length) {
   Tensor x = at::ones({2, length, 64});
   for (const auto& level : levels) {
@@ -283,7 +283,7 @@ TEST(InstalledAllocator, StepsOfVaryingLengthsDoNotGrow) {
   expect_bounded(of_allocator, "held by the allocator");
 }
 
-// A larger block whose pages are there rather than a fitting one whose pages are gone.
+// A larger block that has its pages is preferred to a fitting one whose pages were released.
 TEST(CachingMemory, PrefersPagesThatAreThere) {
   nn::CachingMemory memory;
   void* const fitting = memory.allocate(4 * kMiB);

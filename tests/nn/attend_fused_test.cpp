@@ -1,5 +1,5 @@
-// nn::attend() by kernels and by plain operations: one result, the same dropped places, the same
-// counts for observers; mixed precision, masks of all shapes, recomputation.
+// nn::attend() by kernels and by plain operations: the same result, the same dropped positions, the
+// same counts for observers; mixed precision, masks of all shapes, recomputation.
 #include "rondo/nn/attend_fused.h"
 
 #include <torch/csrc/autograd/autograd.h>
@@ -13,7 +13,7 @@
 namespace rondo::test {
 namespace {
 
-// The other kernels for a while.
+// Switches kernels for a while.
 class KernelsFor {
  public:
   explicit KernelsFor(nn::Kernels kernels) { nn::use_kernels(kernels); }
@@ -33,7 +33,7 @@ struct BothWays {
   Tensor v = noise({kB, kH, kTk, kD}, 3, at::kFloat).requires_grad_();
   nn::AttendOptions how;
 
-  // Output and gradients of what is learned.
+  // The output and the gradients of learned tensors.
   std::vector<Tensor> run(nn::Kernels kernels, const Scope& scope = Scope()) const {
     const KernelsFor use(kernels);
     at::manual_seed(11);
@@ -84,9 +84,9 @@ TEST(AttendFused, TakesMasksOfAllShapes) {
       whole[0].narrow(0, 0, 1),                         // [1, Tq, Tk]
       whole[0][0].expand({kB, 1, kTq, kTk}),            // a batch of one mask
       whole[0][0].t().contiguous().t(),                 // keys far apart
-      whole,                                            // of each head's own
+      whole,                                            // separate for each head
       at::ones({kTq, kTk}, at::kBool).tril(kTk - kTq),  // causal
-      at::zeros({kTq, kTk}, at::kBool),                 // nobody sees anything
+      at::zeros({kTq, kTk}, at::kBool),                 // no query sees any key
   };
   for (const Tensor& mask : masks) {
     SCOPED_TRACE(::testing::PrintToString(mask.sizes().vec()));
@@ -137,7 +137,7 @@ TEST(AttendFused, WithoutAGraphGivesTheSameAndLiesReadyForMerging) {
   EXPECT_EQ(nn::merge_heads(y).data_ptr(), y.data_ptr()) << "no copy";
 }
 
-// What observers are told; probabilities only if asked for.
+// What observers receive; probabilities only on request.
 class WorkListener : public Observer {
  public:
   explicit WorkListener(bool probabilities) : probabilities_(probabilities) {}

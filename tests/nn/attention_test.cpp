@@ -1,4 +1,4 @@
-// Attention: gradients with every option, masks that hide everything, projections with hooks.
+// Attention: gradients with every option, masks that hide all keys, projections with hooks.
 #include "rondo/nn/attention.h"
 
 #include <cmath>
@@ -19,7 +19,7 @@ struct AttendInputs {
   Tensor bias = variable({kHeads, kQueries, kKeys}, 5);
 };
 
-// Row 1 of the queries sees nothing at all in the first example; the rest see some keys.
+// Row 1 of the queries sees no keys in the first example; the others see some.
 Tensor partial_mask() {
   Tensor mask = noise({kBatch, 1, kQueries, kKeys}, 6).gt(-0.3);
   mask[0][0][1].fill_(false);
@@ -120,7 +120,7 @@ TEST(Heads, SplitAndMergeAreInverse) {
   expect_identical(nn::merge_heads(heads), x);
 }
 
-// y = W u + x W': something that no linear map of u alone is.
+// y = W u + x W': not a linear map of u alone.
 class AddsStream : public nn::LinearHook {
  public:
   Tensor forward(const nn::Linear& map, const Tensor& u, const Tensor& x,

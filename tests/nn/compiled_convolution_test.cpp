@@ -1,5 +1,5 @@
-// Compiled convolutions against torch's, with and without batch norm and ReLU: kernels that overlap
-// and that do not, images planar and pixel by pixel, all channels together and each by itself.
+// Compiled convolutions against torch's, with and without batch norm and ReLU: overlapping kernels
+// and not, planar and interleaved images, full and depthwise.
 #include "rondo/nn/compiled_convolution.h"
 
 #include "rondo/nn/layers.h"

@@ -11,7 +11,7 @@ TEST(SoftDistillation, IsTheAuthorsLossWithItsGradient) {
   const Reference reference("kd_loss");
   const Tensor student = reference["student"].clone().requires_grad_();
   const auto rows = static_cast<double>(student.size(0));
-  // Theirs is the mean over the batch; sums are what training divides by all its examples.
+  // Theirs is the mean over the batch; ours is a sum, which training divides by all its examples.
   const Tensor loss = nn::soft_distillation(student, reference["teacher"]) / rows;
   EXPECT_NEAR(loss.item<double>(), reference["loss"].item<double>(), 1e-6);
   loss.backward();

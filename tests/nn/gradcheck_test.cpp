@@ -1,4 +1,4 @@
-// The gradient check itself: it accepts right gradients and reports wrong ones.
+// The gradient check itself: it accepts correct gradients and reports wrong ones.
 #include "tests/support/gradcheck.h"
 
 #include <gtest/gtest-spi.h>
@@ -13,13 +13,13 @@ TEST(Gradcheck, AcceptsSmallAndLargeTensors) {
   gradcheck([&] { return small.sin().sum() * large.exp(); }, {{"small", small}, {"large", large}});
 }
 
-// Run by the checks below: half of x's influence is hidden from autograd.
+// Used by the checks below: half of x's influence is hidden from autograd.
 void check_half_detached(int64_t entries) {
   const Tensor x = variable({entries}, 1);
   gradcheck([&] { return x.sin() + x.detach().sin(); }, {{"x", x}});
 }
 
-// The last entry of many is wrong: entry by entry might miss it, random directions do not.
+// The last of many entries is wrong: single entries may miss it, random directions do not.
 void check_one_wrong_entry() {
   const Tensor x = variable({100}, 1);
   gradcheck(

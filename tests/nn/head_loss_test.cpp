@@ -1,4 +1,4 @@
-// Head and loss over pieces of rows against the plain way, which holds all logits.
+// Head and loss computed over pieces of rows against the direct way, which keeps all logits.
 #include "rondo/nn/head_loss.h"
 
 #include "rondo/nn/allocator.h"
@@ -27,7 +27,7 @@ Tensor head_labels(const HeadCase& c) {
   return labels;
 }
 
-// Loss and gradients of 3 · loss, so that a factor arrives from behind.
+// The loss, and the gradients of 3 · loss, so that a factor arrives in the backward pass.
 WithGradients pass_head(const HeadCase& c, bool pieces, bool bf16, at::ScalarType type) {
   const nn::MixedPrecision mixed(bf16);
   const Tensor x = leaf(noise({c.rows, c.width}, 1, at::kFloat), type);

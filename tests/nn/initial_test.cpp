@@ -1,5 +1,4 @@
-// The initializers parameters are drawn from, and what a drawn value depends on: seed and name,
-// nothing else.
+// The initializers of parameters, and that a drawn value depends only on seed and name.
 #include <cmath>
 
 #include "rondo/nn/layers.h"
@@ -76,7 +75,7 @@ TEST(InitialLaws, TheZeroRowIsZeroAndTheRestIsNot) {
   for (const int64_t row : {0, 1, 3}) EXPECT_GT(value[row].abs().min().item<double>(), 0.0);
 }
 
-// Two parts, declared in either order.
+// Two parameters, declared in either order.
 class Pair : public nn::Module {
  public:
   explicit Pair(bool reversed) {

@@ -1,4 +1,4 @@
-// Gradients of the small parts with weights, checked in double, and what each computes.
+// Gradients of the small layers, checked in double, and their results.
 #include "rondo/nn/layers.h"
 
 #include "rondo/nn/gate.h"

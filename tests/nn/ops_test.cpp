@@ -1,4 +1,4 @@
-// The leaf operations: dropping, masking, embedding, counting, and walking without memory.
+// The basic operations: dropout, masking, embedding, counting, and running without memory.
 #include "rondo/nn/ops.h"
 
 #include "rondo/nn/layers.h"
@@ -63,7 +63,7 @@ TEST(Activations, AreExactGeluAndRelu) {
   expect_near(nn::activate(x, nn::Activation::relu), x.clamp_min(0), 0.0);
 }
 
-// Adds up what it is told.
+// Adds up what is reported to it.
 class Counter : public Observer {
  public:
   bool wants(const std::string& name) override { return name == "here.wanted"; }

@@ -1,4 +1,4 @@
-// Position codes against scalar loops and the authors' own tables.
+// Position codes against scalar loops and the authors' tables.
 #include "rondo/nn/position.h"
 
 #include <cmath>

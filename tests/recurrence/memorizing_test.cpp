@@ -50,9 +50,9 @@ TEST_P(MemoryLayer, EqualsBruteForceWholeAndInPieces) {
 
 INSTANTIATE_TEST_SUITE_P(Sizes, MemoryLayer,
                          ::testing::Values(MemoryCase{1000, 3},  // never full
-                                           MemoryCase{10, 3},    // forgets, within a block too
-                                           MemoryCase{8, 100},   // all of it is near
-                                           MemoryCase{2, 1}));   // less than a block
+                                           MemoryCase{10, 3},  // drops entries, also within a block
+                                           MemoryCase{8, 100},  // all of it is within reach
+                                           MemoryCase{2, 1}));  // less than a block
 
 TEST(Memory, OfOneRowMayBeShorterThanAnothers) {
   // Row 1 begins a new document after two blocks: its memory is empty, row 0's is not.
@@ -79,7 +79,7 @@ TEST(MemoryGradients, WithAMemoryThatStandsOutsideTheGradient) {
     const at::NoGradGuard no_grad;
     forward_in_pieces(*layer, noise({2, 12, kMemoWidth}, 2), {12}, past);
   }
-  // One block: everything it stores is found by later ones only.
+  // One block: what it stores is found only by later ones.
   const Tensor u = variable({2, kMemoWindow, kMemoWidth}, 3);
   gradcheck(
       [&] {
@@ -95,8 +95,8 @@ TEST(Memory, PassesNoGradientToWhatItStored) {
   State state;
   const Tensor y = forward_in_pieces(*layer, u, {u.size(1)}, state);
   EXPECT_FALSE(state.get("level.0.memory.keys").requires_grad());
-  // The last token's window reaches back kMemoWindow tokens; the memory reaches further, gradients
-  // do not.
+  // The last token's window reaches back kMemoWindow tokens; the memory reaches further, but
+  // gradients do not.
   y[0][-1].sum().backward();
   const Tensor reached = u.grad()[0].abs().amax(-1).gt(0);
   EXPECT_FALSE(reached.narrow(0, 0, u.size(1) - kMemoWindow - 1).any().item<bool>());

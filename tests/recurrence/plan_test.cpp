@@ -1,4 +1,4 @@
-// Which weights each scheme of sharing over depth gives to which level, and the static table.
+// Which weights each depth scheme gives to which level, and the static table.
 #include <cmath>
 
 #include "rondo/config/depth_plan.h"
@@ -32,7 +32,7 @@ PlanShape decoder_shape() {
   return shape;
 }
 
-// One field of every level.
+// One field of all levels.
 std::vector<int64_t> column(const DepthPlan& plan, int64_t Level::*field) {
   std::vector<int64_t> values;
   for (const Level& level : plan.levels) values.push_back(level.*field);
@@ -114,7 +114,7 @@ TEST(DepthPlan, RecursiveInternalRepeatsEachBlock) {
   const DepthPlan second = make_plan(c, encoder_shape(), 1);
   EXPECT_EQ(column(second, &Level::mixing), (Column{0, 1, 2}));
   EXPECT_EQ(column(second, &Level::groups), (Column{4, 4, 4}));
-  // Stages without an entry of their own take the last one.
+  // Stages without an entry use the last one.
   EXPECT_EQ(make_plan(c, encoder_shape(), 5).size(), 3);
 }
 

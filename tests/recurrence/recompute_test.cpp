@@ -1,4 +1,4 @@
-// Levels computed again in the backward pass: same outputs, same gradients, same random draws.
+// Levels recomputed in the backward pass: same outputs, same gradients, same random draws.
 #include "rondo/nn/recompute.h"
 
 #include "rondo/recurrence/stack.h"
@@ -31,7 +31,7 @@ struct TrainingStep {
   NamedTensors gradients;
 };
 
-// One training pass with all its dropout, recomputing every `every` levels (0: keeping all).
+// One training pass with dropout, recomputing every `every` levels (0: none).
 TrainingStep train_once(const ModelConfig& config, int64_t every) {
   const TinyModel m(config);
   m.network->train();

@@ -28,7 +28,7 @@ ProjectedWith project_with(nn::Kernels kernels, int64_t rank, const Tensor& star
   nn::initialize(projections, 1);
   nn::initialize(signal, 2);
   {
-    const at::NoGradGuard no_grad;  // signals start at zero: give them something to say
+    const at::NoGradGuard no_grad;  // signals start at zero: make them non-zero
     for (auto& item : signal.named_parameters()) {
       item.value().copy_(at::randn(item.value().sizes(), nn::counter_generator(3, item.key())));
     }

@@ -1,4 +1,4 @@
-// Maps that a level changes by its signals: where signals join, what they see, and their gradients.
+// Maps that a level changes by its signals: where signals are added, their inputs, their gradients.
 #include "rondo/recurrence/ring.h"
 #include "tests/support/expect.h"
 #include "tests/support/gradcheck.h"
@@ -11,7 +11,7 @@ nn::AttentionShape uneven_shape(bool bias) {
   return {5, 2, 3, bias, nn::torch_init(5), nn::torch_init(6)};
 }
 
-// A low-rank map from a stream of width 5, without zeros.
+// A low-rank map from a stream of width 5, without zero weights.
 std::shared_ptr<nn::LowRank> generic_signal(int64_t out, int64_t rank, uint64_t seed) {
   auto signal = std::make_shared<nn::LowRank>(5, out, rank);
   make_generic(*signal, seed);

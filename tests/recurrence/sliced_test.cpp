@@ -59,7 +59,7 @@ TEST(Sliced, OneGroupIsGlobalAttention) {
   const Tensor x = noise({2, kTokens, kWidth}, 2);
   const Tensor global = c.run(x, 1, 0);
   expect_identical(c.run(x, 1, 1, some_permutation()), global, "P+I-L leaves one group alone");
-  // P+I permutes even one group; attention does not mind the order, and it is undone.
+  // P+I permutes even one group; attention does not depend on the order, and it is undone.
   const SlicedCase always("P+I");
   expect_near(always.run(x, 1, 1, some_permutation()), global, 1e-12);
   EXPECT_FALSE(c.run(x, 3, 0).allclose(global)) << "three groups must differ";
@@ -76,7 +76,7 @@ TEST(Sliced, GroupsAttendOnlyInside) {
 TEST(Sliced, LaterLoopsAttendAmongPermutedNeighbors) {
   const SlicedCase c("P+I-L");
   const Tensor p = some_permutation();
-  // Token p[i] stands at place i, in group i / 4; results return to their tokens.
+  // Token p[i] is at position i, in group i / 4; results return to their tokens.
   std::vector<int64_t> group;
   for (int64_t i = 4; i < 8; ++i) group.push_back(p[i].item<int64_t>());
   std::sort(group.begin(), group.end());

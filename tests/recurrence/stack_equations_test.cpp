@@ -1,5 +1,5 @@
-// One level of a stack, written out as the papers' equations have it, for both placements of the
-// norm, with signals, cross-attention, learnable coefficients and the projection after a loop.
+// One level of a stack, written as in the papers' equations, for both placements of the norm, with
+// signals, cross-attention, learnable coefficients and the projection after a loop.
 #include "rondo/recurrence/stack.h"
 
 #include <cmath>
@@ -29,7 +29,7 @@ StackOptions equation_options(NormPlacement placement) {
   return o;
 }
 
-// One level, and its weights by name for writing the equations.
+// One level, and its weights by name for use in the equations.
 class OneLevel {
  public:
   OneLevel(const std::string& scheme, NormPlacement placement, bool cross) {
@@ -118,7 +118,8 @@ class OneLevel {
 const Shape kEqShape = {2, 4, kEqWidth};
 
 TEST(LevelEquations, RingFormerVision) {
-  // Projections see LN(x), signals the raw x; g_F goes in before its norm, the residual is without.
+  // Projections see LN(x), signals the raw x; g_F is added before its norm; the residual excludes
+  // it.
   const OneLevel level("ring", NormPlacement::pre, false);
   const Tensor x = noise(kEqShape, 1);
   const Tensor y = x + level.signaled_attention(level.norm(0, x), x);

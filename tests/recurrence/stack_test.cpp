@@ -1,4 +1,4 @@
-// Playing plans: what a level computes, what it shares, and its gradients, for every scheme.
+// Executing plans: what a level computes, what it shares, and its gradients, for every scheme.
 #include "rondo/recurrence/stack.h"
 
 #include <algorithm>
@@ -53,7 +53,7 @@ std::shared_ptr<Stack> small_stack(const StackOptions& o, DepthPlan plan, bool c
       stack_attention());
 }
 
-// One forward pass that needs no state of its own afterwards.
+// One forward pass whose state is discarded.
 Tensor run_stack(Stack& stack, const Tensor& x, const Tensor& memory = {}) {
   Permutations permutations(Permutations::Draw::fixed);
   State state;
@@ -121,7 +121,7 @@ TEST(StackGradients, OfEverySignalPlace) {
   }
 }
 
-// Copies every parameter of `from` that `to` also has; returns how many.
+// Copies every parameter of `from` that `to` has too; returns their number.
 int64_t copy_weights(const Stack& from, Stack& to) {
   const at::NoGradGuard no_grad;
   const auto source = from.named_parameters();

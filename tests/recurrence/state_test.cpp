@@ -1,4 +1,4 @@
-// State as a value: rows chosen, rows begun anew, detached, to a file and back.
+// State as a value: selecting and resetting rows, detaching, saving and loading.
 #include "rondo/recurrence/state.h"
 
 #include <fstream>

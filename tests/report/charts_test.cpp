@@ -1,4 +1,5 @@
-// Charts and pages: round axis numbers, every label there, nothing that could be taken for markup.
+// Charts and pages: round axis numbers, every label present, nothing that could be parsed as
+// markup.
 #include "rondo/report/charts.h"
 
 #include <gtest/gtest.h>
@@ -149,7 +150,7 @@ TEST(Charts, ScatterHasEveryPointAndLabel) {
   EXPECT_EQ(count_of(svg, "<circle"), 1U);
   EXPECT_EQ(count_of(svg, "<path"), 1U);
   EXPECT_NE(svg.find(">ring</text>"), std::string::npos);
-  EXPECT_EQ(svg.find("bad"), std::string::npos);  // there is no place for it on a log axis
+  EXPECT_EQ(svg.find("bad"), std::string::npos);  // it has no position on a log axis
   EXPECT_EQ(svg.find("nan"), std::string::npos);
 }
 

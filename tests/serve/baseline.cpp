@@ -1,5 +1,5 @@
-// What a Session does without HTTP: rows that write for some seconds. Prints tokens per second, for
-// tests/serve/speed.py to compare a server with.
+// A Session without HTTP: rows that generate for some seconds. Prints tokens per second, with which
+// tests/serve/speed.py compares a server.
 //
 //   serve_baseline RUN ROWS SECONDS
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-"""Clients that go away, servers that are told to end."""
+"""Disconnecting clients, and servers that are stopped."""
 
 import json
 import random

@@ -13,7 +13,7 @@ DROP = """(() => {
 
 
 def shot(t, browser, name):
-    """Kept where RONDO_SCREENSHOTS says, to be looked at."""
+    """Written to the folder RONDO_SCREENSHOTS, for inspection."""
     folder = os.environ.get("RONDO_SCREENSHOTS")
     if folder:
         browser.screenshot(os.path.join(folder, name + ".png"))

@@ -34,7 +34,7 @@ inline std::unique_ptr<ServedLanguageModel> small_model(Metrics& metrics) {
   return served;
 }
 
-// Everything but the command line.
+// Everything except the command line.
 class WholeServer {
  public:
   explicit WholeServer(const Limits& its_limits = {})
@@ -82,7 +82,7 @@ class WholeServer {
            "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body;
   }
 
-  // The whole answer, header included.
+  // The whole response, header included.
   std::string call(const std::string& method, const std::string& target,
                    const std::string& body = "") const {
     return send_and_receive(request(method, target, body));

@@ -1,5 +1,5 @@
-// A whole server in one process, used by several clients at once: texts are those written alone,
-// clients that go away leave nothing behind, states are kept.
+// A whole server in one process, used by several clients at once: texts equal those generated
+// alone, disconnected clients leave nothing behind, states are kept.
 #include <fmt/format.h>
 
 #include <thread>
@@ -16,7 +16,7 @@ std::string asked(uint64_t seed, int64_t tokens = 24) {
       std::string(3 + 11 * (seed % 5), 'a'), tokens, seed);
 }
 
-// What the library writes without a server, as ids.
+// The output of the library without a server, as ids.
 std::vector<int64_t> written_alone(const WholeServer& s, uint64_t seed, int64_t tokens) {
   const ServedLanguageModel& model = *s.models.language.front();
   Generator generator(
@@ -55,7 +55,7 @@ TEST(WholeServer, TextsBesideOthersAreThoseWrittenAlone) {
       }
     });
   }
-  clients.emplace_back([&] {  // hostile: asks for much, reads little, leaves
+  clients.emplace_back([&] {  // hostile: requests much, reads little, disconnects
     for (int i = 0; i < 10; ++i) {
       const int fd = s.connect();
       WholeServer::send_all(fd, WholeServer::request("POST", "/v1/completions",

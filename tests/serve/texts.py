@@ -1,4 +1,4 @@
-"""What is computed: completions, chats, states, translations, images; equal to what runs alone."""
+"""Results: completions, chats, states, translations, images; equal to those computed alone."""
 
 import base64
 import json
@@ -27,9 +27,9 @@ def completions(t):
         assert events[-1]["usage"] == usage, events[-1]
         written = subprocess.run([t.binary, "generate", run, "--prompt", "the old house", "-n", "40", "--seed", "7", "--temperature",
                                   "0.9"], check=True, capture_output=True).stdout
-        if text_of(plain).encode() != written:  # bytes that are no UTF-8 are told as U+FFFD
+        if text_of(plain).encode() != written:  # bytes that are not UTF-8 are sent as U+FFFD
             assert "\ufffd" in text_of(plain), (text_of(plain), written)
-        # n texts are those of seeds that follow each other
+        # the n texts have consecutive seeds
         many = server.complete(**{**asked, "n": 3})
         assert [c["index"] for c in many["choices"]] == [0, 1, 2]
         for i, choice in enumerate(many["choices"]):
@@ -96,7 +96,7 @@ def refusals(t):
                 at = draw.randrange(len(body))
                 body = body[:at] + draw.choice("[]{}\",:\\\0\x7f0e-") + body[at + 1:]
             elif kind == 2:
-                fields["max_tokens"] = draw.choice([-1, 65537, "1", 1.5, [1]])  # wrong for certain
+                fields["max_tokens"] = draw.choice([-1, 65537, "1", 1.5, [1]])  # definitely wrong
                 body = json.dumps(fields)
             status, _, text = server.call("POST", draw.choice(paths), body.encode("utf-8", "surrogatepass"))
             assert status == 200 or 400 <= status < 500, (status, body, text)

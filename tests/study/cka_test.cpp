@@ -22,7 +22,7 @@ struct Reference {
   double number(const char* name) const { return all.at(name)[0].item<double>(); }
 };
 
-// HSIC₁ as it is defined, of two Gram matrices.
+// HSIC₁ by its definition, for two Gram matrices.
 double hsic_of(const Tensor& k_whole, const Tensor& l_whole) {
   const Tensor k = k_whole.clone().fill_diagonal_(0);
   const Tensor l = l_whole.clone().fill_diagonal_(0);
@@ -87,7 +87,7 @@ TEST(Cka, EqualsItsDefinition) {
   EXPECT_NEAR(whole.unbiased().item<double>(), want, 1e-12);
 }
 
-// Turning and scaling a network's features changes nothing.
+// Rotating and scaling a network's features changes nothing.
 TEST(Cka, DoesNotDependOnTheBasis) {
   const Tensor a = noise({20, 6}, 1).to(at::kDouble);
   const Tensor turned =

@@ -1,4 +1,5 @@
-// The loss around weights: directions scaled filter by filter, weights moved by hand, points kept.
+// The loss around weights: directions scaled per filter, weights moved by hand, points that are
+// kept.
 #include "rondo/study/landscape.h"
 
 #include "tests/study/study_models.h"
@@ -79,7 +80,7 @@ TEST(Landscape, PointsSurviveInFiles) {
   EXPECT_DOUBLE_EQ(points.at({1, 2}), 0.5);
   EXPECT_TRUE(std::isinf(points.at({3, 4})));
   EXPECT_DOUBLE_EQ(points.at({5, 6}), 0.25);
-  EXPECT_TRUE(PointFile(path + ".1", "new key").read().empty());  // begun anew
+  EXPECT_TRUE(PointFile(path + ".1", "new key").read().empty());  // restarted
 }
 
 TEST(Landscape, NeedsData) {

@@ -1,4 +1,4 @@
-// CKA between levels of networks, against the estimators on activations taken by hand.
+// CKA between levels of networks, against the estimators on activations collected by hand.
 #include "rondo/study/level_similarity.h"
 
 #include "rondo/study/cka.h"
@@ -9,7 +9,7 @@ namespace {
 
 using namespace study;
 
-// What levels of a group give for a batch, without padding, item by item.
+// The activations of the levels of a group for a batch, without padding, item by item.
 std::vector<LevelRows> rows_by_hand(const TinyModel& m, const Batch& batch,
                                     const std::string& stack) {
   const at::NoGradGuard no_grad;

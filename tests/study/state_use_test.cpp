@@ -1,4 +1,4 @@
-// What states are worth, against reading a document token by token; gains by words.
+// The benefit of states, against reading a document token by token; gains by words.
 #include "rondo/study/state_use.h"
 
 #include <cmath>
@@ -127,7 +127,7 @@ TEST(WordGains, AddUpBytesAndMeasureDistances) {
   EXPECT_EQ(best[0].word, "ab");
   EXPECT_EQ(best[0].count, 2);
   EXPECT_DOUBLE_EQ(best[0].bits, 3.5);
-  // Another document begins anew.
+  // Another document starts from an empty state.
   words.add(tokens, gains);
   EXPECT_EQ(words.new_words().count, 4);
 }

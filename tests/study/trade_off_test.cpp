@@ -50,7 +50,7 @@ TEST(Coefficients, AreReadByBlockAndKind) {
   EXPECT_EQ(identity.traces[0].label, "stage 1, block 1");
   using Points = std::vector<std::pair<double, double>>;
   EXPECT_EQ(identity.traces[1].points,
-            (Points{{1, 1.0}, {3, 2.0}}));  // a broken line is passed over
+            (Points{{1, 1.0}, {3, 2.0}}));  // a malformed line is skipped
   testing::spill(folder.file("metrics.jsonl"), R"({"step":1,"loss":2.0})");
   expect_error(ExitCode::bad_input, "no coefficients", [&] { read_coefficients(folder.path()); });
 }

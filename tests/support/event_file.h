@@ -1,4 +1,4 @@
-// TensorBoard event files, read by a reader of our own: framing, checksums, protobuf. Torch-free.
+// TensorBoard event files, read by an independent reader: framing, checksums, protobuf. Torch-free.
 #pragma once
 
 #include <cstring>
@@ -77,11 +77,11 @@ struct ReadEvent {
   double time = 0;
   int64_t step = 0;
   std::string version;
-  bool starts = false;  // what was said before of this step and later ones is void
+  bool starts = false;  // discards what was logged before for this step and later ones
   std::map<std::string, float> scalars;
 };
 
-// A record that a kill cut short ends the file.
+// A record that was truncated by a kill ends the file.
 inline std::vector<ReadEvent> read_events(const std::string& path) {
   const std::string file = slurp(path);
   std::vector<ReadEvent> events;
@@ -120,8 +120,8 @@ inline std::vector<std::string> event_files(const std::string& run) {
   return files;
 }
 
-// What TensorBoard shows of a run (event_accumulator.py): a start drops what was said before of its
-// step and later ones.
+// What TensorBoard shows of a run (event_accumulator.py): a start discards what was logged before
+// for its step and later ones.
 inline std::vector<ReadEvent> shown_events(const std::string& run) {
   std::vector<ReadEvent> shown;
   for (const std::string& file : event_files(run)) {

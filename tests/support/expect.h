@@ -1,4 +1,4 @@
-// Small things tests of the engine say often: catching an Error, comparing tensors.
+// Small helpers of the engine tests: catching an Error, comparing tensors.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -30,7 +30,7 @@ inline void expect_identical(const Tensor& a, const Tensor& b, const std::string
                           << (a.to(at::kDouble) - b.to(at::kDouble)).abs().max().item<double>();
 }
 
-// Same shape, and nowhere further apart than `tolerance`.
+// Same shape, and no difference above `tolerance`.
 inline void expect_near(const Tensor& a, const Tensor& b, double tolerance,
                         const std::string& what = {}) {
   ASSERT_EQ(a.sizes(), b.sizes()) << what;

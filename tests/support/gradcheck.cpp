@@ -9,12 +9,12 @@
 namespace rondo::test {
 namespace {
 
-constexpr int64_t kAllEntries = 16;   // up to this many entries are all moved
-constexpr int64_t kSomeEntries = 8;   // of larger tensors, so many
-constexpr uint64_t kDirections = 2;   // and so many random directions
+constexpr int64_t kAllEntries = 16;   // up to this size, all entries are moved
+constexpr int64_t kSomeEntries = 8;   // of larger tensors, this many
+constexpr uint64_t kDirections = 2;   // and this many random directions
 constexpr double kSmallShare = 1e-3;  // gradients below this share of the largest are rounding
 
-// One movement of a tensor to try: a direction of its shape.
+// One perturbation of a tensor: a direction of its shape.
 std::vector<Tensor> directions_of(const Tensor& value) {
   std::vector<Tensor> all;
   const int64_t count = value.numel();

@@ -1,5 +1,5 @@
-// Gradients against finite differences, in double: what autograd says of a scalar projection of an
-// output must be what the output does when an entry is moved.
+// Gradients against finite differences, in double: autograd's gradient of a scalar projection of an
+// output must match the change when an entry is moved.
 #pragma once
 
 #include <functional>
@@ -9,14 +9,14 @@
 
 namespace rondo::test {
 
-// Standard normal numbers, a function of (shape, seed) alone.
+// Standard normal numbers that depend only on (shape, seed).
 Tensor noise(const Shape& shape, uint64_t seed, at::ScalarType type = at::kDouble);
 
 // A leaf with a gradient, filled with noise.
 Tensor variable(const Shape& shape, uint64_t seed);
 
-// Draws `module`'s parameters, turns it to double and adds noise of this deviation to every
-// parameter, so that nothing stays at a special value (zero signals, unit scales).
+// Draws `module`'s parameters, converts it to double and adds noise of this deviation to every
+// parameter, so that none keeps a special value (zero signals, unit scales).
 void make_generic(torch::nn::Module& module, uint64_t seed, double deviation = 0.3);
 
 // The same in float, leaving residual coefficients at 1 (a deep product of others explodes).
@@ -30,10 +30,10 @@ struct GradcheckOptions {
   double step = 1e-5;
 };
 
-// `output` computes from the present values of `variables` (double leaves) and must be repeatable.
-// Small tensors are moved entry by entry; large ones at some entries and along random directions,
-// which every entry takes part in. A variable that autograd reports no gradient for must not
-// matter.
+// `output` is computed from the current values of `variables` (double leaves) and must be
+// repeatable. Small tensors are moved entry by entry; large ones at some entries and along random
+// directions that involve all entries. A variable for which autograd reports no gradient must have
+// no effect.
 void gradcheck(const std::function<Tensor()>& output, const NamedTensors& variables,
                const GradcheckOptions& options = {});
 

@@ -1,4 +1,4 @@
-// What `generate` runs of a language model compared with its forward pass of training.
+// Compares what `generate` runs of a language model with its training forward pass.
 #pragma once
 
 #include "rondo/infer/sampler.h"
@@ -11,12 +11,12 @@ namespace rondo::test {
 
 // One of its documents.
 struct GuardedDocument {
-  std::vector<int32_t> text;  // read, then written
+  std::vector<int32_t> text;  // read, then generated
   size_t read = 0;
   Session::RowId row = 0;
 };
 
-// A language model that is compared with what inference runs of it.
+// A language model and what inference runs of it.
 class GuardedModel {
  public:
   explicit GuardedModel(const LanguageModelConfig& config) : tiny_(ModelConfig{config}) {
@@ -24,7 +24,7 @@ class GuardedModel {
     compiled_ = std::make_shared<const CompiledLanguageModel>(model_, kernels::PackedFormat::fp32);
   }
 
-  // `rows` documents at once, each of another length; half way each goes through a file.
+  // `rows` documents at once, each of a different length; halfway each is saved and loaded.
   void check(int64_t rows) const {
     constexpr int64_t kHalf = 6;
     const testing::TempDir folder;
@@ -56,7 +56,7 @@ class GuardedModel {
   }
 
  private:
-  // All rows in one step, the likeliest token of each.
+  // All rows in one step, taking the likeliest token of each.
   static void write(Session& session, int64_t count, std::vector<GuardedDocument>& documents) {
     SamplerOptions greedy;
     greedy.temperature = 0;
@@ -71,7 +71,7 @@ class GuardedModel {
     }
   }
 
-  // With the forward pass of training over the whole text.
+  // Against the training forward pass over the whole text.
   void compare(const GuardedDocument& d, const Tensor& last) const {
     const at::NoGradGuard no_grad;
     State state;

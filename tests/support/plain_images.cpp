@@ -52,7 +52,7 @@ class PlainVision {
   }
 
  private:
-  // Eq. 7, with coefficients where there are some.
+  // Eq. 7, with coefficients if there are any.
   Tensor mixer_block(int64_t k, const Tensor& x) const {
     const auto scaled = [&](const char* which, int64_t n, const Tensor& t) {
       const std::string name = "stack." + numbered("residual", k) + "." + which;

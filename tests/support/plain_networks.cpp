@@ -1,4 +1,4 @@
-// What the plain networks are made of.
+// The parts of the plain networks.
 #include "tests/support/plain_networks.h"
 
 #include <cmath>

@@ -1,14 +1,14 @@
 // A second implementation of the translation and image networks, written from the papers' equations
-// with elementary operations and for one example at a time: no batches, no caches, no plans, no
-// norms or attention of ours. Weights are read by the network's own names. Tests compare
-// rondo/model with it, in double.
+// with elementary operations and for one example at a time: no batches, no caches, no plans, none
+// of our norms or attention. Weights are read by the network's own names. Tests compare rondo/model
+// with it, in double.
 #pragma once
 
 #include "rondo/model/network.h"
 
 namespace rondo::test {
 
-// Weights by name, and the pieces that all networks are made of. x is [T, D].
+// Weights by name, and the building blocks of all networks. x is [T, D].
 class PlainParts {
  public:
   PlainParts(const torch::nn::Module& network, double epsilon);
@@ -16,16 +16,16 @@ class PlainParts {
   Tensor weight(const std::string& name) const;
   bool has(const std::string& name) const { return weights_.count(name) != 0; }
 
-  // W x + b, the bias where there is one.
+  // W x + b, with the bias if there is one.
   Tensor map(const std::string& name, const Tensor& x) const;
-  // LayerNorm by its definition, with the epsilon given.
+  // LayerNorm by its definition, with the given epsilon.
   Tensor norm(const std::string& name, const Tensor& x) const;
-  // g(x) = A Bᵀ x with the matrix formed.
+  // g(x) = A Bᵀ x with the matrix formed explicitly.
   Tensor signal(const std::string& name, const Tensor& x) const;
   // Attention of queries to keys, head by head; `mask` [Tq, Tk] bool. Then the output map.
   Tensor attention(const std::string& name, const Tensor& q, const Tensor& k, const Tensor& v,
                    int64_t heads, const Tensor& mask) const;
-  // The same where queries, keys and values are maps of what is given.
+  // The same where queries, keys and values are maps of the inputs.
   Tensor attention(const std::string& name, const Tensor& u, const Tensor& memory, int64_t heads,
                    const Tensor& mask) const;
 

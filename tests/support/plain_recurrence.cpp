@@ -10,14 +10,14 @@ namespace {
 
 double inner_product(const Tensor& a, const Tensor& b) { return (a * b).sum().item<double>(); }
 
-// T5's bucket of a distance, as the paper's formula has it.
+// T5's bucket of a distance, by the paper's formula.
 int64_t bucket(int64_t n) {
   if (n < 16) return n;
   const double far = std::log(static_cast<double>(n) / 16.0) / std::log(8.0) * 16.0;
   return std::min<int64_t>(31, 16 + static_cast<int64_t>(std::floor(far)));
 }
 
-// Scores and what they weigh; the sum is zero if there are none.
+// Scores and the values they weight; the sum is zero if there are none.
 class Weighing {
  public:
   explicit Weighing(int64_t width) : width_(width) {}
@@ -135,7 +135,7 @@ PlainDocument::StateView PlainDocument::view_state() const {
 Tensor PlainDocument::gate(const std::string& name, const Tensor& c, const Tensor& z,
                            const Tensor& h, const TimeConfig& time) const {
   const bool lstm = time.gate == "lstm";
-  // As the authors' program: tanh only in single. As the paper's text: in every lstm gate.
+  // The authors' program applies tanh only in single; the paper's text in every lstm gate.
   const bool squashed = time.gate_tanh == "paper" ? lstm : time.configuration == "single";
   const Tensor new_value = squashed ? at::tanh(z) : z;
   if (!lstm) {
@@ -151,7 +151,7 @@ void PlainDocument::update_state(const StateView& view, int64_t block, const Tim
   const int64_t window = options_.window;
   std::vector<Tensor> self, cross;
   for (int64_t h = 0; h < q_.size(0); ++h) {
-    std::vector<Tensor> keys, values;  // of the block before and of this one
+    std::vector<Tensor> keys, values;  // of the previous block and of this one
     for (int64_t j = (block - 1) * window; j < (block + 1) * window; ++j) {
       keys.push_back(key(h, j));
       values.push_back(value(h, j));

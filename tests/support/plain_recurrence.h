@@ -1,5 +1,5 @@
-// A second implementation of everything that recurs over time, written to be obvious and not to be
-// fast: one row, one token, one key at a time, straight from the papers' equations. Tests compare
+// A second implementation of everything that recurs over time, written to be obvious rather than
+// fast: one row, one token, one key at a time, directly from the papers' equations. Tests compare
 // rondo/recurrence with it.
 #pragma once
 
@@ -8,7 +8,7 @@
 
 namespace rondo::test {
 
-// One document, from its beginning. All parameters by the module's own names.
+// One document from its beginning. All parameters by the module's own names.
 class PlainDocument {
  public:
   PlainDocument(const torch::nn::Module& module, const WindowOptions& options);
@@ -47,12 +47,12 @@ class PlainDocument {
   Tensor state_;
 };
 
-// Plays `mixing` over u [B, T, D] in pieces of the given sizes, each call reading the state the one
-// before left. `state` (empty: a new document) ends as it was after the last call.
+// Runs `mixing` over u [B, T, D] in pieces of the given sizes, each call reading the state left by
+// the one before. `state` (empty: a new document) is the state after the last call.
 Tensor forward_in_pieces(TokenMixing& mixing, const Tensor& u, const std::vector<int64_t>& pieces,
                          State& state);
 
-// Every document of the batch, one after another: what forward_in_pieces() should give.
+// Every document of the batch, one after another: the expected result of forward_in_pieces().
 template <class PlayRow>
 Tensor by_rows(const Tensor& u, PlayRow play) {
   std::vector<Tensor> rows;

@@ -25,7 +25,7 @@ Tensor fairseq_sinusoids(const Tensor& tokens, int64_t padding, int64_t width) {
   return table;
 }
 
-// Which keys may be seen: not padding, and for a decoder none after the query.
+// The keys that may be seen: no padding, and for a decoder none after the query.
 Tensor visible_keys(const Tensor& keys, int64_t queries, int64_t padding, bool causal) {
   const Tensor seen = at::zeros({queries, keys.size(0)}, at::kBool);
   for (int64_t i = 0; i < queries; ++i) {
@@ -82,7 +82,7 @@ class PlainTranslation {
     return x;
   }
 
-  // coefficient · x, 1 where there is none.
+  // coefficient · x; 1 if there is no coefficient.
   Tensor scaled(const std::string& name, int64_t sublayer, const Tensor& x) const {
     return parts_.has(name) ? x * parts_.weight(name)[sublayer] : x;
   }

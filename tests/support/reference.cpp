@@ -53,7 +53,7 @@ ReferenceModel::ReferenceModel(const std::string& name, const std::string& progr
 }
 
 NamedTensors ReferenceModel::expected_gradients(const std::string& prefix) const {
-  // Importing the gradients as if they were weights puts them in our arrangement.
+  // Importing the gradients as if they were weights arranges them like our parameters.
   NamedTensors gradients = reference.below(prefix);
   for (auto& [buffer, tensor] : reference.below("b/")) gradients[buffer] = tensor;
   const TemporaryFile file(".safetensors");
@@ -79,11 +79,12 @@ void expect_gradients(const Network& network, const NamedTensors& expected, doub
   int64_t compared = 0;
   for (const auto& item : network.named_parameters()) {
     const Tensor want = expected.at(item.key());
-    const Tensor grad = item.value().grad();  // undefined: this parameter took no part
+    const Tensor grad = item.value().grad();  // undefined: this parameter was not used
     const Tensor got = grad.defined() ? grad : at::zeros_like(want);
     const double scale = std::max(want.abs().max().item<double>(), kVanishing * largest);
-    // A single number is the sum of many terms that mostly cancel: of SReT's coefficients the
-    // authors' own rounding is 6e-6 (against our network in double), so ours has no room in 1e-5.
+    // A single number is the sum of many terms that mostly cancel: for SReT's coefficients the
+    // authors' rounding error is 6e-6 (against our network in double), which leaves too little of
+    // 1e-5.
     const double room = want.numel() == 1 ? 2.0 * tolerance : tolerance;
     EXPECT_LE(max_difference(got, want) / scale, room) << item.key();
     ++compared;

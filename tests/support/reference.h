@@ -1,4 +1,4 @@
-// Numbers that the papers' authors' own programs computed (tests/fixtures/*.safetensors), and the
+// Numbers computed by the papers' authors' own programs (tests/fixtures/*.safetensors), and the
 // model built from their weights.
 #pragma once
 
@@ -29,7 +29,7 @@ class Reference {
   explicit Reference(const std::string& name)
       : tensors_(load_tensors(fixture(name + ".safetensors"))) {}
   Tensor operator[](const std::string& name) const;
-  // Those below `prefix`, without it.
+  // Those below `prefix`, with it removed.
   NamedTensors below(const std::string& prefix) const;
 
  private:
@@ -44,7 +44,7 @@ struct ReferenceModel {
   std::shared_ptr<Network> network;
   std::unique_ptr<Layout> layout;
 
-  // The authors' gradient tensors below `prefix`, arranged as our parameters.
+  // The authors' gradient tensors below `prefix`, arranged like our parameters.
   NamedTensors expected_gradients(const std::string& prefix) const;
 };
 
@@ -52,8 +52,9 @@ double max_difference(const Tensor& a, const Tensor& b);
 // max |a - b| relative to max |b|.
 double relative_difference(const Tensor& a, const Tensor& b);
 
-// Every parameter's gradient is within `tolerance`, relative to the largest expected entry of that
-// parameter; gradients that vanish beside the largest of all are compared with a share of that one.
+// Every parameter's gradient is within `tolerance`, relative to its largest expected entry;
+// gradients that are tiny compared with the largest of all are compared relative to a share of that
+// one.
 void expect_gradients(const Network& network, const NamedTensors& expected, double tolerance);
 
 }  // namespace rondo::test

@@ -1,4 +1,4 @@
-// Shrinking models and making inputs for them.
+// Shrinking models and generating inputs for them.
 #include "tests/support/shrink.h"
 
 #include <algorithm>
@@ -8,7 +8,7 @@
 namespace rondo::test {
 namespace {
 
-constexpr double kMoved = 0.05;  // how far weights are moved from where they begin
+constexpr double kMoved = 0.05;  // how far weights are moved from their initial values
 
 // The largest number of heads up to `heads` that divides `width`.
 int64_t fitting_heads(int64_t width, int64_t heads) {
@@ -37,7 +37,7 @@ void shrink_network(VisionConfig& c) {
 }
 
 void shrink_network(PyramidConfig& c) {
-  // Sides 8, 4, 2 (or 7, 4, 2 over patches): every group table of the zoo still divides.
+  // Sides 8, 4, 2 (or 7, 4, 2 over patches): divisible by every group table of the zoo.
   c.image = c.stem == "convolutions" ? 64 : 32;
   c.patch = 8;
   c.stride = 4;
@@ -72,7 +72,7 @@ Tensor random_tokens(const Shape& shape, int64_t vocabulary, uint64_t seed) {
 
 NamedTensors inputs_for(const EncoderDecoderConfig& c, int64_t rows, uint64_t seed,
                         int64_t length) {
-  // Everything but padding, then padding at the end of the first row.
+  // No padding, except at the end of the first row.
   const auto sentences = [&](int64_t vocabulary, int64_t tokens, uint64_t number) {
     const Tensor t = random_tokens({rows, tokens}, vocabulary - 1, number);
     const Tensor words = t + t.ge(c.padding).to(at::kLong);

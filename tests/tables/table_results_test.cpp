@@ -1,4 +1,4 @@
-// Judging claims, on folders written by hand whose numbers can be worked out on paper.
+// Evaluating claims, on handwritten folders whose numbers can be computed on paper.
 #include "rondo/tables/table_results.h"
 
 #include <fmt/format.h>
@@ -204,7 +204,7 @@ TEST_F(TableFolders, ARecordHasTheResultsWithoutTheWeights) {
   finish("good", 2, 74, 74);
   finish("bad", 1, 60, 60);
   diverge("broken", 1);
-  std::filesystem::create_directories(path("main/bad/seed2"));  // begun, not finished
+  std::filesystem::create_directories(path("main/bad/seed2"));  // started, not finished
   write_file(path("main/bad/seed2/config.toml"), "");
   write_file(path("main/good/seed1/best.safetensors"), "weights");
   write_file(path("main/good/seed1/metrics.jsonl"),
@@ -236,7 +236,7 @@ TEST_F(TableFolders, ARecordIsAddedToButNotMixed) {
   std::filesystem::remove_all(record);
   finish("good", 3, 74);
   EXPECT_EQ(record_table(folder_.path(), record), 3);
-  EXPECT_FALSE(exists(record + "/main/good/seed1/test.items"));  // seeds decide
+  EXPECT_FALSE(exists(record + "/main/good/seed1/test.items"));  // the seeds decide
   write_file(path("table.json"),
              R"({"name": "nobody/table1", "mini": true, "jobs": 1, "set": []})");
   EXPECT_THROW(record_table(folder_.path(), record), Error);

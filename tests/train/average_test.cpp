@@ -1,4 +1,4 @@
-// Averaging checkpoints and models: the mean, and what no mean can be made of.
+// Averaging checkpoints and models: the mean, and what cannot be averaged.
 #include "rondo/train/average.h"
 
 #include "tests/train/train_test_util.h"

@@ -1,11 +1,11 @@
-// Signals that come before or in the middle of an evaluation: the step is saved at once, and the
-// evaluation is made up for, so that nothing differs from a run that nobody disturbed.
+// Signals before or during an evaluation: the step is saved at once and the evaluation is done
+// later, so that nothing differs from an undisturbed run.
 #include "tests/train/train_test_util.h"
 
 namespace rondo::test {
 namespace {
 
-// Eight steps, evaluated at every second.
+// Eight steps, with an evaluation every second step.
 RunConfig evaluated_run() {
   RunConfig config = scripted_run();
   config.train.steps = 8;
@@ -64,7 +64,7 @@ EvaluatedRun& undisturbed() {
   return *run;
 }
 
-// Of the evaluation in the middle, and of the last.
+// The evaluation in the middle, and the last one.
 class BrokenEvaluation : public ::testing::TestWithParam<int64_t> {};
 
 TEST_P(BrokenEvaluation, IsSavedAndMadeUpFor) {
@@ -95,7 +95,7 @@ TEST_P(BrokenEvaluation, IsNotBegunWhenTheSignalCameInTheStep) {
   EXPECT_EQ(run.go(), 130);
   EXPECT_EQ(run.task->evaluated_batches, static_cast<int64_t>(3 * before));
   EXPECT_TRUE(run.evaluation_due());
-  // Stopped again while it is made up for.
+  // Stopped again while the evaluation is repeated.
   run.renew(before);
   run.task->in_evaluation = [&](int64_t, int64_t) { std::raise(SIGTERM); };
   EXPECT_EQ(run.go(), 143);
@@ -124,7 +124,7 @@ TEST(BrokenEvaluation, IsLoggedOnce) {
   expect_same_runs(run, undisturbed());
 }
 
-// A run that is to be longer has no evaluation at what was its last step.
+// A run that is extended has no evaluation at what was its last step.
 TEST(BrokenEvaluation, OfALastStepThatIsNoLongerTheLastIsNotDue) {
   RunConfig config = evaluated_run();
   config.train.steps = 3;
@@ -145,7 +145,7 @@ TEST(BrokenEvaluation, MakesRoomForASaveAndBeginsAgain) {
   std::vector<std::vector<int64_t>> saved;
   run.task->in_evaluation = [&](int64_t call, int64_t batch) {
     if (call == 4) saved.push_back(run.steps());
-    if (call == 4 && batch == 2) std::raise(SIGUSR1);  // each time it comes here
+    if (call == 4 && batch == 2) std::raise(SIGUSR1);  // each time this point is reached
   };
   EXPECT_EQ(run.go(), 0);
   const std::vector<int64_t> none;

@@ -1,5 +1,5 @@
-// Checkpoint files: what goes in comes out; whatever is cut off or changed is noticed and the one
-// before it used; a save that fails costs nothing.
+// Checkpoint files: they read back as written; truncation and changes are detected and the previous
+// one is used; a save that fails loses nothing.
 #include "rondo/train/checkpoint.h"
 
 #include <sys/resource.h>
@@ -36,7 +36,7 @@ class DamagedFolder {
     whole = testing::slurp(checkpoints.path(2));
   }
   void replace(const std::string& bytes) const { testing::spill(checkpoints.path(2), bytes); }
-  // The file of step 2 is refused, and step 1 used instead.
+  // The file of step 2 is rejected, and step 1 used instead.
   void expect_refused_for_the_other(const std::string& what) const {
     expect_refused(what);
     const auto found = checkpoints.newest();
@@ -132,7 +132,7 @@ TEST(Checkpoints, NoneAreNone) {
   EXPECT_FALSE(CheckpointFolder(folder.path()).newest().has_value());
 }
 
-// One that cannot be read may be whole: neither is it damaged, nor is an older one to be used.
+// One that cannot be read may be intact: it is not reported as damaged, and no older one is used.
 TEST(Checkpoints, ThatCannotBeReadAreNotPassedOver) {
   const DamagedFolder f;
   const std::string two = f.checkpoints.path(2);
@@ -142,7 +142,7 @@ TEST(Checkpoints, ThatCannotBeReadAreNotPassedOver) {
   EXPECT_EQ(error.code(), ExitCode::io) << error.what();
   EXPECT_NE(std::string(error.what()).find(two + ": cannot open"), std::string::npos)
       << error.what();
-  // Nor when the newest is damaged and the one before it unreadable.
+  // The same when the newest is damaged and the one before it unreadable.
   f.checkpoints.save(3, small_checkpoint(3), 10);
   testing::spill(f.checkpoints.path(3), "x");
   const Error mixed = error_of([&] { f.checkpoints.newest(); });
@@ -205,7 +205,7 @@ TEST(CheckpointRetention, KeepsTheNewest) {
   EXPECT_EQ(folder.count(), 1) << "nothing else is left in the folder";
 }
 
-// A damaged one of a later step must not push out what a run that began again has just saved.
+// A damaged one of a later step must not displace what a restarted run has just saved.
 TEST(CheckpointRetention, DoesNotCountLaterSteps) {
   const testing::TempDir folder;
   const QuietLog quiet;
@@ -222,7 +222,7 @@ TEST(CheckpointRetention, DoesNotCountLaterSteps) {
 
 // ---- saves that fail --------------------------------------------------------------------------
 
-// No file of this process may grow beyond `bytes` while it lives.
+// During its lifetime, no file of this process may grow beyond `bytes`.
 class FileSizeLimit {
  public:
   explicit FileSizeLimit(rlim_t bytes) {
@@ -260,7 +260,7 @@ TEST(FailingSave, LeavesTheEarlierOnesWholeAndNothingElse) {
   EXPECT_EQ(folder.count(), 1);
   EXPECT_EQ(checkpoints.newest()->step, 1);
   expect_same_checkpoint(checkpoints.newest()->checkpoint, small_checkpoint(1));
-  checkpoints.save(2, large, 1);  // room again
+  checkpoints.save(2, large, 1);  // space again
   EXPECT_EQ(checkpoints.steps(), (std::vector<int64_t>{2}));
 }
 

@@ -1,4 +1,4 @@
-// What a dry run says of memory, against what a run of the same experiment then takes.
+// The memory that a dry run reports, against what a run of the same experiment then uses.
 #include "rondo/nn/allocator.h"
 #include "rondo/train/image_task.h"
 #include "rondo/train/translation_task.h"

@@ -21,7 +21,7 @@ double last_loss(const std::string& run) {
   return test::metrics_of(run).back().at("loss").get<double>();
 }
 
-// The next batch of the task that `config` would make, read by a loader of our own.
+// The next batch of the task made from `config`, read by a separate loader.
 ImageBatch next_batch_of(const RunConfig& config, const ImageSet& images) {
   LoaderOptions o;
   o.rows = config.train.batch;
@@ -99,7 +99,7 @@ TEST(ImageTask, MixedDepthAveragesBothPasses) {
 TEST(ImageTask, TeachersReplaceOrHalveTheLabels) {
   const ImageShop shop;
   RunConfig of_teacher = tiny_image_run(shop, tiny_vision("universal"));
-  of_teacher.augment.mean = {0.4, 0.5, 0.6};  // the teacher sees pixels its own way
+  of_teacher.augment.mean = {0.4, 0.5, 0.6};  // the teacher sees pixels normalized in its own way
   trained_images(of_teacher, shop.run("teacher"));
   for (const std::string kind : {"soft", "hard"}) {
     RunConfig config = tiny_image_run(shop, tiny_vision());
@@ -160,7 +160,7 @@ TEST(ImageTask, RefusesWhatDoesNotFit) {
   RunConfig taught = config;
   taught.distill.teacher = shop.run("other");
   refused(taught, "expected 10 classes");
-  taught.distill.teacher = "TEACHER";  // as the recipes have it
+  taught.distill.teacher = "TEACHER";  // as in the recipes
   refused(taught, "this recipe needs a teacher");
   RunConfig fine = config;
   fine.train.start = "RUN";
@@ -254,7 +254,7 @@ TEST(ImageTask, LearnsAndScores) {
   const nlohmann::json& last = lines.back();
   EXPECT_GT(last.at("valid_accuracy").get<double>(), 35.0);  // chance: 10
   EXPECT_GE(last.at("valid_top_five").get<double>(), last.at("valid_accuracy").get<double>());
-  // The same by hand, image by image.
+  // The same computed by hand, image by image.
   const ImageModel model = load_image_model(shop.run("run"));
   const auto images = open_images(shop.file());
   const Augmenter augmenter(model.augment, 32);
@@ -301,7 +301,7 @@ TEST(ImageTask, AModelFileThatLiesAboutItsImagesIsRefused) {
                      [&] { load_image_model(path); });
 }
 
-// Uniform width, as App. B of the SReT paper: 36 blocks applied three times.
+// Uniform width, as in App. B of the SReT paper: 36 blocks applied three times.
 VisionConfig deep_vision(bool mixed) {
   VisionConfig c = tiny_vision("recursive");
   c.pool = "mean";

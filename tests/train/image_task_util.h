@@ -1,4 +1,4 @@
-// What the tests of image training share: a CIFAR file that is easy to learn, a tiny experiment.
+// Shared by the tests of image training: an easy CIFAR file and a tiny experiment.
 #pragma once
 
 #include "rondo/train/image_task.h"
@@ -6,8 +6,8 @@
 
 namespace rondo::test {
 
-// A folder with `count` images of 10 classes as CIFAR binaries: the class is how bright the
-// picture's upper half is.
+// A folder with `count` images of 10 classes as CIFAR binaries: the class is the brightness of the
+// upper half.
 class ImageShop {
  public:
   explicit ImageShop(int64_t count = 40) { testing::spill(file(), records(count)); }
@@ -34,7 +34,7 @@ class ImageShop {
   QuietLog quiet_;
 };
 
-// SReT in small, with batch norms: 32 px, maps of 4, 2 and 1.
+// A small SReT with batch norms: 32 px, maps of 4, 2 and 1.
 inline PyramidConfig tiny_pyramid() {
   PyramidConfig c;
   c.image = 32;
@@ -62,7 +62,7 @@ inline VisionConfig tiny_vision(const std::string& scheme = "ring") {
   c.dropout = 0.0;
   c.depth.scheme = scheme;
   c.depth.levels = 2;
-  if (scheme == "universal") c.positions = "none";  // its levels add their own
+  if (scheme == "universal") c.positions = "none";  // its levels add more
   return c;
 }
 

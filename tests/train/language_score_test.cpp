@@ -1,4 +1,4 @@
-// Bits per token and byte, word perplexity and the loss by position against plain sums; reading on
+// Bits per token and byte, word perplexity and the loss by position against plain sums; continuing
 // from a state.
 #include "rondo/train/language_score.h"
 
@@ -17,7 +17,7 @@ const std::vector<std::string> kScoredTexts = {"one two  three\nfour",
                                                "twelve chars",
                                                "thirteen chars"};
 
-// Documents and an untrained model, whose every token costs something else.
+// Documents and an untrained model that gives every token a different loss.
 struct ScoredText {
   explicit ScoredText(const std::string& kind, const std::vector<std::string>& texts = kScoredTexts,
                       const std::string& tokenizer_spec = "bytes")
@@ -103,7 +103,8 @@ TEST(LanguageScores, AreThePlainSumsWhateverTheRows) {
 TEST(LanguageScores, CountBytesAndWordsOfTheText) {
   ScoredText text("window");
   const LanguageScore got = text.score(3);
-  EXPECT_NEAR(got.bytes, 19 + 100 + 33 + 12 + 14, 1e-9);  // two documents of one byte say nothing
+  EXPECT_NEAR(got.bytes, 19 + 100 + 33 + 12 + 14,
+              1e-9);  // two documents of one byte give nothing to score
   EXPECT_NEAR(got.words, 4 + 1 + 7 + 2 + 2, 1e-9);
   EXPECT_EQ(got.tokens, 19 + 100 + 33 + 12 + 14 - 5);
 }
@@ -141,7 +142,8 @@ TEST(LanguageScores, StopAfterEnoughTokens) {
 
 class ScoreFromState : public ::testing::TestWithParam<const char*> {};
 
-// What came before is a document's beginning; what comes out continues it, also inside a block.
+// What came before is the beginning of the document; the resulting state continues it, also inside
+// a block.
 TEST_P(ScoreFromState, IsTheScoreOfTheRestOfALongerText) {
   const std::string before = "what came before, ";  // 18: inside a block of 4
   const std::string rest = "and the rest of it, of 33 letters";
@@ -168,7 +170,7 @@ TEST_P(ScoreFromState, IsTheScoreOfTheRestOfALongerText) {
     expect_near(state.get(name), tensor, 1e-5, name);
   }
 
-  // A writer goes on from it as from the text itself.
+  // Generation continues from it as from the text itself.
   Sampler greedy(SamplerOptions{0.0, 0, 1.0, 1.0, 64, 1});
   Generator from_state(compiled, state);
   Generator from_text(compiled);

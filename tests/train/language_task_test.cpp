@@ -1,6 +1,6 @@
-// How a language model is trained on documents: each row reads its own, state and cache carried
-// from segment to segment and begun anew with every document (models.md 2.7), against a plain
-// reader; and what the probe says of the state.
+// Training a language model on documents: each row reads its own, state and cache are carried from
+// segment to segment and reset at every new document (models.md 2.7), against a plain reader; and
+// the probe of the state.
 #include "rondo/train/language_task.h"
 
 #include "tests/support/shrink.h"
@@ -9,7 +9,7 @@
 namespace rondo::test {
 namespace {
 
-// Shorter than a segment, as long, one more, several: every way a document can end.
+// Shorter than a segment, equal, one longer, several: every way a document can end.
 const std::vector<int64_t> kManyLengths = {70, 33, 150, 12, 2, 41, 13, 1, 24, 25, 5, 97};
 
 LanguageModel& model_of(LanguageTask& task) { return dynamic_cast<LanguageModel&>(task.network()); }
@@ -20,10 +20,11 @@ class CarriedState : public ::testing::TestWithParam<const char*> {
     language_of(config_).dropout = 0.0;
   }
 
-  // Row `row` of what is carried is what reading `count` tokens of `document` alone leaves.
+  // Row `row` of the carried state equals the state after reading `count` tokens of `document`
+  // alone.
   static void expect_row(const NamedTensors& carried, int64_t row, const State& alone) {
     for (const auto& [name, tensor] : alone.tensors()) {
-      if (name.find("memory") != std::string::npos) continue;  // longer where others have more
+      if (name.find("memory") != std::string::npos) continue;  // longer if other rows have more
       const Tensor got = carried.at(name)[row];
       expect_near(got, tensor[0], 1e-5, name + " of row " + std::to_string(row));
     }
@@ -69,7 +70,7 @@ TEST_P(CarriedState, IsThatOfEveryDocumentReadAlone) {
   EXPECT_GT(continued, 40);
 }
 
-// Restored from position and carried state, a task goes on as if nothing had been.
+// Restored from position and carried state, a task continues as if it had not been interrupted.
 TEST_P(CarriedState, CanBeRestoredAtAnyBatch) {
   LanguageTask task(config_, fixture_.cache());
   task.network().train();
@@ -162,7 +163,7 @@ TEST(StateProbe, MeasuresGateNormAndRank) {
   expect_identical_tensors(task.carried(), carried);
 }
 
-// A letter said every 16 tokens, seen by a window of 4: only a state can know it.
+// A letter repeated every 16 tokens, with a window of 4: only a state can predict it.
 TEST(StateProbe, IsPositiveForAModelThatMustUseItsState) {
   TrainingFixture fixture(std::vector<int64_t>{});
   for (size_t i = 0; i < 4; ++i) {
@@ -193,7 +194,7 @@ TEST(EffectiveRank, OfKnownMatrices) {
   const double entropy = -(0.75 * std::log(0.75) + 0.25 * std::log(0.25));
   const Tensor two = at::diag(at::tensor({-3.0, 1.0})).unsqueeze(0);
   EXPECT_NEAR(effective_rank(two), std::exp(entropy), 1e-4);
-  // Turned and scaled it is the same; over a batch it is the mean.
+  // Rotated and scaled it is the same; over a batch it is the mean.
   const double angle = 0.3;
   const Tensor turn =
       at::tensor({std::cos(angle), -std::sin(angle), std::sin(angle), std::cos(angle)})

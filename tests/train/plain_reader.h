@@ -1,4 +1,4 @@
-// A reader so plain that it cannot be wrong: every document alone, whole, from an empty state.
+// The plainest possible reader: every document alone, whole, from an empty state.
 #pragma once
 
 #include "tests/train/train_test_util.h"

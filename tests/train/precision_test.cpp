@@ -1,5 +1,5 @@
-// Training in mixed precision: the table says which operation rounds, master weights stay fp32, and
-// losses stay beside those of fp32. And training with levels computed again: not a bit differs.
+// Training in mixed precision: each operation rounds as the table says, master weights stay fp32,
+// and losses stay close to those of fp32. Training with recomputed levels: bit for bit the same.
 #include "rondo/nn/precision.h"
 
 #include "rondo/nn/ops.h"
@@ -10,7 +10,7 @@
 namespace rondo::test {
 namespace {
 
-// ---- which operation runs in what -------------------------------------------------------------
+// ---- precision of each operation ----------------------------------------------------------------
 
 TEST(MixedPrecisionTable, IsFollowedByEveryOperation) {
   const auto in_bf16 = [](nn::Operation operation) {
@@ -41,14 +41,14 @@ TEST(MixedPrecisionTable, IsFollowedByEveryOperation) {
     const nn::MixedPrecision mixed(true);
     const auto rounded = outputs();
     for (size_t i = 0; i < rounded.size(); ++i) {
-      // Results are fp32; that factors were rounded shows in the numbers.
+      // Results are fp32; the numbers show that the factors were rounded.
       EXPECT_EQ(rounded[i].second.scalar_type(), at::kFloat) << i;
       if (rounded[i].first != nn::Operation::loss) {
         EXPECT_NE(rounded[i].second.equal(exact[i].second), in_bf16(rounded[i].first)) << i;
       }
       expect_near(rounded[i].second, exact[i].second, 0.1, std::to_string(i));
     }
-    // Also what comes rounded is widened where the table says so.
+    // Rounded inputs are widened too, where the table says so.
     EXPECT_EQ(nn::rms_norm(x.to(at::kBFloat16), one, 1e-6, Scope()).scalar_type(), at::kFloat);
     const nn::MixedPrecision not_here(false);
     EXPECT_EQ(nn::linear(x, w, one, Scope()).scalar_type(), at::kFloat);
@@ -80,7 +80,7 @@ TEST_P(MixedTraining, StaysBesideFp32WithMasterWeightsInFp32) {
   const std::vector<double> got = logged_losses(fixture.run("bf16"));
   ASSERT_EQ(got.size(), 40U);
   EXPECT_NE(got.front(), want.front()) << "nothing was rounded";
-  // Neighbors picked from a memory are a choice that rounding may change.
+  // Choosing neighbors from a memory is discrete: rounding may change it.
   const double apart = std::string(GetParam()) == "memorizing" ? 0.06 : 0.03;
   for (size_t i = 0; i < got.size(); ++i) EXPECT_NEAR(got[i], want[i], apart * want[i]) << i;
   EXPECT_LT(got.back(), 0.8 * got.front()) << "it learns";
@@ -95,7 +95,7 @@ INSTANTIATE_TEST_SUITE_P(Kinds, MixedTraining,
                          ::testing::Values("window", "block-recurrent", "feedback", "memorizing"),
                          [](const auto& given) { return test_name(given.param); });
 
-// Interrupted or not, in mixed precision too.
+// Interrupted or not, also in mixed precision.
 TEST(MixedResume, IsExact) {
   const TrainingFixture fixture;
   RunConfig config = tiny_run(fixture);
@@ -107,7 +107,7 @@ TEST(MixedResume, IsExact) {
   expect_identical_tensors(trained(fixture, config, "parts").tensors, want.tensors);
 }
 
-// ---- levels computed again --------------------------------------------------------------------
+// ---- recomputed levels --------------------------------------------------------------------------
 
 class RecomputedTraining : public ::testing::TestWithParam<const char*> {};
 
@@ -124,7 +124,7 @@ TEST_P(RecomputedTraining, EndsWithTheSameBits) {
     SCOPED_TRACE("every " + std::to_string(every));
     expect_identical_tensors(again.tensors, kept.tensors);
   }
-  language_of(config).dropout = 0.0;  // or else the test would not see dropout at all
+  language_of(config).dropout = 0.0;  // otherwise the test would not involve dropout
   const Checkpoint plain = trained(fixture, config, "plain");
   EXPECT_FALSE(plain.tensors.at("weight.embedding").equal(kept.tensors.at("weight.embedding")));
 }
@@ -171,7 +171,7 @@ NamedTensors trained_vision(int64_t every) {
 TEST(RecomputedVision, EndsWithTheSameBits) {
   const NamedTensors kept = trained_vision(0);
   expect_identical_tensors(trained_vision(1), kept);
-  // Several uses of a weight in one piece are summed in another order.
+  // Several uses of a weight in one piece are summed in a different order.
   const NamedTensors thrice = trained_vision(3);
   for (const auto& [name, tensor] : kept) {
     if (name.rfind("weight.", 0) == 0) expect_near(thrice.at(name), tensor, 2e-3, name);

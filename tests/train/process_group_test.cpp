@@ -1,4 +1,4 @@
-// Groups of processes, here threads that each join as a rank of their own.
+// Groups of processes, here threads that each join as one rank.
 #include "rondo/train/process_group.h"
 
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@
 namespace rondo {
 namespace {
 
-// Runs `work` as every rank of a group; what each of them ended with ("" if well).
+// Runs `work` as every rank of a group; returns each rank's error ("" if none).
 std::vector<std::string> in_group(int64_t size, const std::function<void(ProcessGroup&)>& work,
                                   double timeout = 20) {
   const testing::TempDir folder;
@@ -103,7 +103,7 @@ TEST(ProcessGroup, Bf16RoundsToEightBits) {
       const uint32_t bits = uint32_t{wire[i]} << 16;
       float got = 0;
       std::memcpy(&got, &bits, 4);
-      // Three inputs and two sums, each rounded by at most 2^-9 of what is no larger than 3 · size.
+      // Three inputs and two sums, each rounded by at most 2^-9 of a value of at most 3 · size.
       ASSERT_NEAR(got, expected[i], 5 * 3 * size / 512);
     }
   }));

@@ -1,12 +1,12 @@
-// Exact resume, in one process: a run that was stopped by a signal or broken off at any step and
-// started again ends with every bit that an undisturbed one has, and the same lines in its log.
+// Exact resume, in one process: a run that was stopped by a signal or interrupted at any step and
+// restarted ends with the same bits as an undisturbed one, and the same lines in its log.
 #include "tests/support/shrink.h"
 #include "tests/train/train_test_util.h"
 
 namespace rondo::test {
 namespace {
 
-// Power lost, as far as one process can play it.
+// Simulates a power failure, as far as one process can.
 struct BrokenOff {};
 
 // A language task that is interrupted in the middle of the given step.
@@ -28,7 +28,7 @@ class InterruptedTask : public LanguageTask {
   int64_t calls_ = 0;
 };
 
-// Starts or continues the run and lets it be interrupted in its `batch`-th batch from now.
+// Starts or continues the run and interrupts it in the `batch`-th batch from now.
 int train_interrupted(const TrainingFixture& fixture, const RunConfig& config,
                       const std::string& run, int64_t batch, int signal) {
   InterruptedTask task(config, fixture.cache(), batch, signal);
@@ -110,7 +110,7 @@ INSTANTIATE_TEST_SUITE_P(
       return test_name(std::string(std::get<0>(given.param)) + "_" + std::get<1>(given.param));
     });
 
-// Wide enough that Adafactor keeps rows and columns.
+// Wide enough for Adafactor to keep rows and columns.
 TEST(ResumeOfFactoredMoments, IsExact) {
   const TrainingFixture fixture;
   RunConfig config = busy_run(fixture, "adafactor", "window");

@@ -1,4 +1,4 @@
-// The folder of a run: one trainer at a time, one experiment, no line of its log twice or missing.
+// The folder of a run: one trainer at a time, one experiment, every log line exactly once.
 #include "rondo/train/run_folder.h"
 
 #include <fcntl.h>
@@ -21,7 +21,7 @@ TEST(RunFolders, AreHeldByOneTrainer) {
                  [&] { RunFolder(place.file("run"), config); });
     const RunFolder other(place.file("other"), config);
   }
-  const RunFolder later(place.file("run"), config);  // free again
+  const RunFolder later(place.file("run"), config);  // unlocked
 }
 
 TEST(RunFolders, SayWhereTheyCannotBe) {
@@ -63,8 +63,8 @@ TEST(RunFolders, OfAnotherExperimentAreRefusedWithTheKey) {
   EXPECT_EQ(dump_run_config(read_run_folder(place.path())), dump_run_config(config));
 }
 
-// Deleted, it must not let a second trainer in; held by a trainer that locks nothing else (another
-// version, NFS), it must keep this one out.
+// If it is deleted, a second trainer must still be kept out; if it is held by a trainer that locks
+// nothing else (another version, NFS), it must keep this one out.
 TEST(RunFolders, AreHeldWithAndWithoutTheLockFile) {
   const testing::TempDir place;
   const RunConfig config = scripted_run();
@@ -119,7 +119,7 @@ TEST(RunFolders, NoteWhatWasChanged) {
   config.schedule.rate = 0.005;
   config.train.clip = 0.5;
   RunFolder(place.path(), config).begin({7}, {{"threads", "2", "1"}});
-  RunFolder(place.path(), config).begin({3});  // rewound to before: what was noted stays
+  RunFolder(place.path(), config).begin({3});  // rewound to before: earlier records are kept
   std::istringstream in(testing::slurp(place.file("changes.jsonl")));
   std::vector<std::string> noted;
   for (std::string line; std::getline(in, line);) {
@@ -133,7 +133,7 @@ TEST(RunFolders, NoteWhatWasChanged) {
                                              "threads 2 1"}));
 }
 
-// Each of them may be changed, and each is a key there is.
+// Each of them may be changed, and each is an existing key.
 TEST(RunFolders, NameWhatMayBeChanged) {
   std::set<std::string> known;
   for (const char* task : {"lm", "translation", "image"}) {
@@ -163,7 +163,7 @@ TEST(RunFolders, MayGoOnWithOtherIntervals) {
   EXPECT_EQ(dump_run_config(read_run_folder(place.path())), dump_run_config(config));
 }
 
-// The lines after a new start that goes on after `place`.
+// The lines after a restart that continues from `place`.
 std::vector<nlohmann::json> rewound(const testing::TempDir& run, const RunPlace& place) {
   RunFolder(run.path(), scripted_run()).begin(place);
   return metrics_of(run.path());
@@ -190,7 +190,7 @@ TEST(RunMetrics, AreRewoundToAStep) {
   ASSERT_EQ(lines.size(), 6U);
   EXPECT_EQ(lines.back().at("step"), 4);
   EXPECT_EQ(lines.back().at("valid"), 0.5);
-  // The evaluation of the step will be done again, the step itself not.
+  // The evaluation of the step will be repeated, the step itself will not.
   const auto without = rewound(place, {4, /*evaluation_due=*/true});
   ASSERT_EQ(without.size(), 5U);
   EXPECT_EQ(without.back().at("step"), 4);

@@ -1,4 +1,4 @@
-// Weights to begin with, and image networks with other loops than they were trained with.
+// Initial weights from a file, and image networks with other loops than they were trained with.
 #include <gtest/gtest.h>
 
 #include "rondo/train/start.h"
@@ -54,7 +54,7 @@ std::vector<double> plain_cubic(const std::vector<double>& line, int64_t wanted)
 
 TEST(ResizePositions, IsBicubic) {
   const std::vector<double> line = {0.3, -1.0, 2.0, 0.7};
-  // The same in every row, so that resizing the other way changes nothing.
+  // The same in every row, so that resizing along the other axis changes nothing.
   const Tensor map = at::tensor(line).to(at::kFloat).view({1, 1, 1, 4}).expand({1, 1, 4, 4});
   const Tensor wide = resize_positions(map, {1, 1, 7, 7}, 0);
   const std::vector<double> expected = plain_cubic(line, 7);
@@ -107,7 +107,7 @@ TEST(StartWeights, NamesEveryDifference) {
   test::expect_error(ExitCode::bad_input, "no such run", [&] { ImageTask task(config); });
 }
 
-// A network of `loops` with the weights of one of more, block by block and by hand.
+// A network of `loops` loops with the weights of one with more, block by block and by hand.
 Tensor logits_by_hand(const std::string& run, int64_t loops, int64_t trained, const Tensor& x) {
   PyramidConfig fewer = tiny_pyramid();
   fewer.depth.recursive.loops = {loops};
@@ -116,7 +116,7 @@ Tensor logits_by_hand(const std::string& run, int64_t loops, int64_t trained, co
   const at::NoGradGuard no_grad;
   for (const auto& [name, tensor] : named_tensors(*network)) {
     std::string theirs = name;
-    // One block a stage: the projections kept are the first ones, of the same number.
+    // One block per stage: the first projections are kept, with the same numbers.
     for (int64_t k = loops; k < trained; ++k) {
       EXPECT_EQ(name.find("projection." + std::to_string(k)), std::string::npos);
     }

@@ -1,6 +1,6 @@
-// One optimizer step of the engine against what it should be: accumulated batches are a large
-// batch, clipping and averaging are their formulas, smoothed labels too, and what weight decay
-// spares.
+// One optimizer step of the engine against the expected result: accumulated batches equal a large
+// batch, clipping, averaging and smoothed labels follow their formulas, and what weight decay
+// leaves out.
 #include "rondo/train/optimizer.h"
 #include "tests/train/train_test_util.h"
 
@@ -13,7 +13,7 @@ NamedTensors cloned_tensors(const NamedTensors& tensors) {
   return out;
 }
 
-// The network's weights after `config` was run with batches of `rows`.
+// The network's weights after running `config` with batches of `rows`.
 NamedTensors weights_after(const RunConfig& config, int64_t rows) {
   const QuietLog quiet;
   const testing::TempDir folder;
@@ -27,7 +27,8 @@ TEST(TrainingStep, AccumulatedBatchesAreALargeBatch) {
   for (const char* kind : {"adam", "adamw", "adafactor"}) {
     RunConfig config = scripted_run();
     config.optimizer.kind = kind;
-    config.optimizer.epsilon = 1e-3;  // near zero gradients Adam is a sign: rounding would show
+    config.optimizer.epsilon =
+        1e-3;  // near zero gradients Adam is a sign function: rounding would show
     config.train.steps = 3;
     const NamedTensors whole = weights_after(config, 8);
     for (const int64_t parts : {2, 4, 8}) {
@@ -41,7 +42,7 @@ TEST(TrainingStep, AccumulatedBatchesAreALargeBatch) {
   }
 }
 
-// Adam's first step with a large epsilon, so that the size of the gradient shows.
+// Adam's first step with a large epsilon, so that the size of the gradient matters.
 TEST(TrainingStep, ClipsTheNormOfTheWholeGradient) {
   RunConfig config = scripted_run();
   config.optimizer.epsilon = 1.0;
@@ -116,7 +117,7 @@ TEST(WeightAverage, EqualsALoopOverTheCheckpoints) {
     for (auto& [name, mean] : average) mean = mean * 0.8 + c.tensors.at("weight." + name) * 0.2;
     expect_near_tensors(c.below("average."), average, 1e-6);
   }
-  // The average is what evaluation and best.safetensors have; training goes on with the weights.
+  // Evaluation and best.safetensors use the average; training continues with the weights.
   expect_near_tensors(load_tensors(run.best_path()), average, 1e-6);
   const Checkpoint last = load_checkpoint(run.checkpoints().path(7));
   expect_identical_tensors(cloned_tensors(named_tensors(task->network())), last.below("weight."));

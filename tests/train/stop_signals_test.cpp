@@ -1,5 +1,5 @@
-// Signals in the middle of matrix products, whose code uses the stack pointer for something else:
-// nothing of the data may be written over.
+// Signals during matrix products, whose code uses the stack pointer for data: nothing may be
+// overwritten.
 #include "rondo/train/stop_signals.h"
 
 #include <gtest/gtest.h>
@@ -24,7 +24,7 @@ TEST(StopSignals, LeaveMatrixProductsAlone) {
   p.transpose_a = true;
   p.m = 256;
   p.n = 48;
-  p.k = 160;  // small enough to be oneDNN's on every CPU
+  p.k = 160;  // small enough for oneDNN on every CPU
   const std::vector<float> a(static_cast<size_t>(p.m * p.k), 0.5F);
   const std::vector<float> b(static_cast<size_t>(p.n * p.k), 0.25F);
   const std::vector<float> want(static_cast<size_t>(p.m * p.n), 0.125F * static_cast<float>(p.k));
@@ -50,7 +50,7 @@ TEST(StopSignals, LeaveMatrixProductsAlone) {
   EXPECT_GT(saves, 0);
 }
 
-// nohup, and background jobs of a shell without job control, begin with signals that are ignored.
+// nohup, and background jobs of a shell without job control, start with ignored signals.
 TEST(StopSignals, LeaveIgnoredOnesIgnored) {
   for (const int signal : {SIGHUP, SIGINT, SIGTERM, SIGUSR1}) {
     std::signal(signal, SIG_IGN);
@@ -73,7 +73,7 @@ TEST(StopSignals, GiveTheExitCode) {
   }
 }
 
-// As the command does while it starts.
+// As in the command's start-up.
 TEST(StopSignals, TakeUpASaveThatWaited) {
   sigset_t save = {};
   sigemptyset(&save);

@@ -1,4 +1,4 @@
-// TensorBoard event files, read back by a reader of our own: framing, checksums, protobuf.
+// TensorBoard event files, read by an independent reader: framing, checksums, protobuf.
 #include "rondo/train/tensorboard.h"
 
 #include "tests/support/event_file.h"

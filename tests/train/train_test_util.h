@@ -1,5 +1,5 @@
-// What the tests of training share: a folder with documents, a tiny experiment on them, a task that
-// does what a script says, and looking at what a run left behind.
+// Shared by the tests of training: a folder with documents, a tiny experiment on them, a scripted
+// task, and inspecting the results of a run.
 #pragma once
 
 #include <csignal>
@@ -14,7 +14,7 @@
 
 namespace rondo::test {
 
-// Only errors are shown while it lives.
+// During its lifetime, only errors are shown.
 class QuietLog {
  public:
   QuietLog() { init_log(-2); }
@@ -26,7 +26,7 @@ class QuietLog {
 // A folder with documents, a cache and room for runs.
 class TrainingFixture {
  public:
-  // Documents of these lengths, different but each with some order to learn.
+  // Documents of these lengths, all different but with some structure to learn.
   explicit TrainingFixture(const std::vector<int64_t>& lengths = {70, 33, 150, 16, 2, 41}) {
     std::filesystem::create_directories(texts());
     for (size_t i = 0; i < lengths.size(); ++i) write(i, made_up(lengths[i], i));
@@ -70,7 +70,7 @@ inline LanguageModelConfig tiny_language(const std::string& kind) {
   return c;
 }
 
-// Six steps of a fraction of a second, saved only at the end, with a rate that never changes.
+// Six steps of a fraction of a second, saved only at the end, at a constant rate.
 inline RunConfig tiny_run(const TrainingFixture& fixture,
                           const std::string& kind = "block-recurrent") {
   RunConfig c;
@@ -109,7 +109,7 @@ inline int train_language(const TrainingFixture& fixture, const RunConfig& confi
   return train(task, config, folder);
 }
 
-// The same in a folder of its own, from beginning to end.
+// The same in a separate folder, from beginning to end.
 inline Checkpoint trained(const TrainingFixture& fixture, const RunConfig& config,
                           const std::string& name) {
   EXPECT_EQ(train_language(fixture, config, fixture.run(name)), 0);
@@ -131,7 +131,7 @@ inline void expect_near_tensors(const NamedTensors& a, const NamedTensors& b, do
   for (const auto& [name, tensor] : a) expect_near(tensor, b.at(name), tolerance, name);
 }
 
-// Lines of metrics.jsonl; what depends on the clock is left out.
+// Lines of metrics.jsonl without what depends on the clock.
 inline std::vector<nlohmann::json> metrics_of(const std::string& run) {
   std::istringstream in(testing::slurp(run + "/metrics.jsonl"));
   std::vector<nlohmann::json> lines;
@@ -147,7 +147,7 @@ inline std::vector<nlohmann::json> metrics_of(const std::string& run) {
 
 // ---- tasks ------------------------------------------------------------------------------------
 
-// Rows of fixed inputs through any network, `rows` in each batch, and what the script adds to that.
+// Rows of fixed inputs through any network, `rows` in each batch, and what the script adds.
 class ScriptedTask : public Task {
  public:
   ScriptedTask(std::shared_ptr<Network> network, NamedTensors inputs, int64_t rows)
@@ -155,12 +155,13 @@ class ScriptedTask : public Task {
 
   std::string data_checksum() const override { return "scripted"; }
 
-  std::function<double(int64_t call)> factor;  // of the loss of the call, from 1; NAN spoils it
+  std::function<double(int64_t call)> factor;  // of the loss of that call, from 1; NAN makes it NaN
   std::function<void(int64_t call)> before;    // each batch
   std::function<void(int64_t call, int64_t batch)> in_evaluation;  // of three batches each
-  std::vector<double> selections;  // of the evaluations in turn, as far as they end; empty: none
-  std::vector<int64_t> forgotten;  // calls after which forget_last() came
-  size_t evaluations = 0;          // that came to their end
+  std::vector<double>
+      selections;  // of the evaluations in order, as far as they finish; empty: none
+  std::vector<int64_t> forgotten;  // calls after which forget_last() was called
+  size_t evaluations = 0;          // that finished
   int64_t evaluated_batches = 0;
   NamedTensors evaluated;  // the weights of the last evaluation
 
@@ -210,7 +211,7 @@ class ScriptedTask : public Task {
   int64_t calls_ = 0;
 };
 
-// The task's evaluation asks between batches whether to go on, and ends when told to.
+// The task's evaluation asks between batches whether to continue, and stops if not.
 inline void expect_stops_between_batches(Task& task) {
   task.network().eval();
   int64_t asked = 0;
@@ -232,7 +233,7 @@ inline NamedTensors labeled_tokens(int64_t rows, int64_t length, int64_t vocabul
   return {{"tokens", tokens}, {"labels", labels}};
 }
 
-// A tiny language model on eight rows of tokens, `rows` in each batch, dropout as in `config`.
+// A tiny language model on eight rows of tokens, `rows` in each batch, with dropout as in `config`.
 inline std::unique_ptr<ScriptedTask> scripted_language(const RunConfig& config, int64_t rows) {
   auto network = build_network(config.model);
   nn::initialize(*network, static_cast<uint64_t>(config.train.seed));

@@ -1,5 +1,5 @@
-// The loop's decisions: losses that are not finite, which model is best, when to stop, signals, and
-// that a model learns.
+// The decisions of the training loop: losses that are not finite, choosing the best model,
+// stopping, signals, and that a model learns.
 #include "rondo/train/trainer.h"
 
 #include <set>
@@ -9,7 +9,7 @@
 namespace rondo::test {
 namespace {
 
-// A run of a scripted task in a folder of its own.
+// A run of a scripted task in a separate folder.
 struct ScriptedRun {
   explicit ScriptedRun(const RunConfig& given)
       : config(given), task(scripted_language(config, 4)) {}
@@ -25,7 +25,7 @@ struct ScriptedRun {
     task->selections = before->selections;
     return go();
   }
-  // How far the embedding of another run of this script, after `to` steps, is from that after
+  // The distance of the embedding of another run of this script, after `to` steps, from that after
   // `from`.
   double moved(int64_t from, int64_t to) const {
     const auto after = [&](int64_t steps) {
@@ -112,7 +112,7 @@ TEST(NonFiniteLoss, FiveInARowEndTheRunWithTheLastGoodCheckpointKept) {
   EXPECT_EQ(run.steps(), (std::vector<int64_t>{4})) << "step 8 is in the bad row";
   expect_error(ExitCode::diverged, "5 losses", [&] { run.go_again(); });
   EXPECT_EQ(run.steps(), (std::vector<int64_t>{4}));
-  // What is advised is possible, and noted.
+  // The advice is possible, and recorded.
   run.config.schedule.rate = 0.005;
   run.task->factor = nullptr;
   EXPECT_EQ(run.go_again(), 0);
@@ -145,7 +145,7 @@ TEST(NonFiniteLoss, WhenASignalComesLeavesTheLastGoodCheckpoint) {
   EXPECT_EQ(metrics_of(run.path()).size(), 9U);
 }
 
-// With such a rate a step leaves infinite weights while its own loss is finite.
+// At this rate a step leaves infinite weights although its own loss is finite.
 TEST(NonFiniteWeights, AreNeverSaved) {
   for (const int64_t steps : {3, 20}) {  // as the last step, and in the middle
     RunConfig config = steps_of(2);
@@ -164,7 +164,7 @@ TEST(NonFiniteWeights, AreNeverSaved) {
   }
 }
 
-// A state that is not finite is not carried on, whichever batch left it so.
+// A state that is not finite is not carried on, whichever batch produced it.
 TEST(NonFiniteLoss, DoesNotStayInTheCarriedState) {
   const TrainingFixture fixture({200, 200, 200});
   RunConfig config = tiny_run(fixture);
@@ -242,7 +242,7 @@ TEST(Patience, StopsAfterThatManyEvaluationsWithoutABetterOne) {
   EXPECT_EQ(run.go(), 0);
   EXPECT_EQ(run.task->evaluations, 8U);
   EXPECT_EQ(run.steps(), (std::vector<int64_t>{16}));
-  // The same command does not train on; with more patience it does.
+  // The same command does not continue training; with more patience it does.
   EXPECT_EQ(run.go_again(), 0);
   EXPECT_EQ(run.task->evaluations, 0U);
   EXPECT_EQ(run.steps(), (std::vector<int64_t>{16}));

@@ -1,5 +1,5 @@
 // Training on sentence pairs: losses and gradients against the network run pair by pair, exact
-// resume, what is refused.
+// resume, what is rejected.
 #include "rondo/train/translation_task.h"
 
 #include "tests/train/train_test_util.h"
@@ -7,7 +7,7 @@
 namespace rondo::test {
 namespace {
 
-// Files with made-up sentences: the target is the source, shifted by one letter.
+// Files with generated sentences: the target is the source, shifted by one letter.
 class PairFixture : public TrainingFixture {
  public:
   explicit PairFixture(int64_t pairs = 60) : TrainingFixture(std::vector<int64_t>{}) {

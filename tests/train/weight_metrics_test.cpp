@@ -1,4 +1,4 @@
-// What is logged of a network's own parameters.
+// Metrics logged about a network's own parameters.
 #include "rondo/train/weight_metrics.h"
 
 #include "tests/support/expect.h"

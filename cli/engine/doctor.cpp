@@ -25,7 +25,7 @@ namespace {
 struct Finding {
   std::string what;
   std::string value;
-  std::string mend;  // how to fix it; empty: fine
+  std::string fix;  // how to fix it; empty: fine
 };
 
 // The BLAS that is actually loaded, according to the files mapped into this process.
@@ -173,16 +173,16 @@ void run_doctor(const DoctorOptions& options) {
   if (options.json) {
     nlohmann::json out = nlohmann::json::array();
     for (const auto& f : findings) {
-      out.push_back({{"what", f.what}, {"value", f.value}, {"mend", f.mend}});
+      out.push_back({{"what", f.what}, {"value", f.value}, {"fix", f.fix}});
     }
     fmt::print("{}\n", out.dump(2));
     return;
   }
   int problems = 0;
   for (const auto& f : findings) {
-    fmt::print("{:<5} {:<17} {}\n", f.mend.empty() ? "ok" : "slow", f.what, f.value);
-    if (!f.mend.empty()) fmt::print("      → {}\n", f.mend);
-    problems += f.mend.empty() ? 0 : 1;
+    fmt::print("{:<5} {:<17} {}\n", f.fix.empty() ? "ok" : "slow", f.what, f.value);
+    if (!f.fix.empty()) fmt::print("      → {}\n", f.fix);
+    problems += f.fix.empty() ? 0 : 1;
   }
   fmt::print("{}\n", problems == 0 ? "nothing to fix" : fmt::format("{} to fix", problems));
 }

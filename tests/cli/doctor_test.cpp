@@ -26,7 +26,7 @@ TEST(Doctor, NamesTheInstructionSetsThatMatter) {
   EXPECT_EQ(contains(text, " AMX\n"), contains(flags, " amx_bf16 ")) << text;
 }
 
-// The entry for libraries, as "value" and "mend".
+// The entry for libraries, as "value" and "fix".
 nlohmann::json library_finding(const Result& doctor) {
   for (const auto& finding : doctor.json()) {
     if (finding.at("what") == "libraries") return finding;
@@ -63,7 +63,7 @@ TEST(Doctor, StandInsForAnotherTorchAreIgnored) {
   for (const Result& other : {doctor(6, now.st_mtime), doctor(5, now.st_mtime - 1)}) {
     ASSERT_EQ(other.code, 0) << other.err;
     EXPECT_TRUE(contains(other.err, "made for another libtorch, ignored")) << other.err;
-    EXPECT_TRUE(contains(library_finding(other).at("mend"), "rebuild")) << other.out;
+    EXPECT_TRUE(contains(library_finding(other).at("fix"), "rebuild")) << other.out;
   }
   const Result same = doctor(5, now.st_mtime);
   ASSERT_EQ(same.code, 0) << same.err;
@@ -76,7 +76,7 @@ TEST(Doctor, JsonHoldsTheSame) {
   for (const auto& finding : findings) {
     EXPECT_FALSE(finding.at("what").get<std::string>().empty());
     EXPECT_FALSE(finding.at("value").get<std::string>().empty());
-    EXPECT_TRUE(finding.at("mend").is_string());
+    EXPECT_TRUE(finding.at("fix").is_string());
   }
 }
 

@@ -82,8 +82,10 @@ void print_images(const ImageSet& images, const std::vector<BadImage>& broken,
   const std::vector<int64_t> sizes = class_sizes(images);
   const auto [fewest, most] = std::minmax_element(sizes.begin(), sizes.end());
   fmt::print("images   {}\n", with_commas(images.count()));
-  fmt::print("classes  {}, of {}{}\n", with_commas(static_cast<int64_t>(sizes.size())),
-             *fewest == *most ? "" : with_commas(*fewest) + " to ", counted(*most, "image"));
+  const bool equal = *fewest == *most;
+  fmt::print("classes  {}, of {}{}{}\n", with_commas(static_cast<int64_t>(sizes.size())),
+             equal ? "" : with_commas(*fewest) + " to ", counted(*most, "image"),
+             equal ? " each" : "");
   fmt::print("broken   {}\n", with_commas(static_cast<int64_t>(broken.size())));
   for (const BadImage& bad : broken) fmt::print("{}\n", bad.reason);  // which names the file
   for (const auto& [kind, count] : unsupported) {

@@ -16,7 +16,7 @@ Image sheet_cell(const Image& sheet, int64_t row, int64_t column) {
 TEST(DataCheck, CountsImagesAndClasses) {
   const Pictures pictures;
   const Result result = rondo_ok({"data", "check", pictures.file("train")});
-  EXPECT_EQ(result.out, "images   24\nclasses  6, of 4 images\nbroken   0\n");
+  EXPECT_EQ(result.out, "images   24\nclasses  6, of 4 images each\nbroken   0\n");
   const auto json = rondo_ok({"data", "check", pictures.file("train#:2/class"), "--json"}).json();
   EXPECT_EQ(json.at("images"), 12);
   EXPECT_EQ(json.at("broken").size(), 0u);

@@ -18,6 +18,24 @@ namespace {
 
 constexpr int64_t kMaxExportConfigBytes = int64_t{1} << 22;
 
+// A value of config.json as text; one of an unexpected type as JSON.
+std::string exported_text(const std::string& key, const nlohmann::json& value) {
+  if (value.is_string()) return value.get<std::string>();
+  if (value.is_number_integer()) return with_commas(value.get<int64_t>());
+  if (key == "languages" && value.size() == 2 && value[0].is_string() && value[1].is_string()) {
+    return fmt::format("{} to {}", value[0].get<std::string>(), value[1].get<std::string>());
+  }
+  const auto has = [&](const char* name, bool (nlohmann::json::*is)() const noexcept) {
+    return value.contains(name) && (value.at(name).*is)();
+  };
+  if (key == "score" && has("metric", &nlohmann::json::is_string) &&
+      has("value", &nlohmann::json::is_number) && has("step", &nlohmann::json::is_number_integer)) {
+    const RunScore score{value.at("metric"), value.at("value"), value.at("step")};
+    return fmt::format("{} at step {}", run_score_text(score), with_commas(score.step));
+  }
+  return value.dump();
+}
+
 void print_exported(const InfoOptions& options) {
   const std::string file = options.model + "/config.json";
   if (!exists(file)) {
@@ -36,7 +54,7 @@ void print_exported(const InfoOptions& options) {
                           "tokenizer", "recipe", "score", "commit"}) {
     const auto found = json.find(key);
     if (found == json.end() || *found == nlohmann::json("")) continue;
-    fmt::print("{:<14}{}\n", key, found->is_string() ? found->get<std::string>() : found->dump());
+    fmt::print("{:<14}{}\n", key, exported_text(key, *found));
   }
   fmt::print("\n{:<14}{}\n", "use", use_command(options.model, json.value("task", "lm")));
   fmt::print("{:<14}rondo info {}\n", "cost", exported_model_path(options.model));

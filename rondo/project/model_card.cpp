@@ -109,9 +109,11 @@ nlohmann::json export_config(const ExportFacts& facts) {
 std::string model_card(const ExportFacts& facts) {
   const ModelConfig& model = facts.trained.model;
   const std::string task = model.task();
-  std::string text = fmt::format(
-      "# {}\n\n{} of kind {} with {} parameters ({}), trained with Rondo {}.\n\n", facts.name,
-      task_words(task), model.kind(), with_commas(facts.parameters), facts.precision, kVersion);
+  // The other tasks have one kind of network.
+  const std::string kind = task == "image" ? fmt::format(" of kind {}", model.kind()) : "";
+  std::string text =
+      fmt::format("# {}\n\n{}{} with {} parameters ({}), trained with Rondo {}.\n\n", facts.name,
+                  task_words(task), kind, with_commas(facts.parameters), facts.precision, kVersion);
   text[text.find(task_words(task), facts.name.size())] = 'A';
   text += fmt::format("```\n{}\nrondo eval {} --data PATH\n```\n\n", use_command(facts.name, task),
                       facts.name);

@@ -51,6 +51,9 @@ bool is_running(const std::string& path);
 // The command that uses a model.
 std::string use_command(const std::string& path, const std::string& task);
 
+// A validation score, as in "accuracy 91.20"; "" if there is none.
+std::string run_score_text(const std::optional<RunScore>& score);
+
 // A list of runs, and one run in full.
 std::string runs_table(const std::vector<RunSummary>& runs);
 std::string run_text(const RunSummary& run);

@@ -16,14 +16,6 @@ std::string steps_text(const RunSummary& run) {
   return fmt::format("{} of {}", with_commas(run.step), with_commas(run.config.train.steps));
 }
 
-// "accuracy 91.20" for a validation metric.
-std::string run_score_text(const std::optional<RunScore>& score) {
-  if (!score) return "";
-  std::string name = score->metric.substr(score->metric.find('_') + 1);
-  std::replace(name.begin(), name.end(), '_', ' ');
-  return fmt::format("{} {:.{}f}", name, score->value, score->metric == "valid_accuracy" ? 2 : 4);
-}
-
 std::string duration(double seconds) {
   if (seconds < 120) return fmt::format("{:.0f} s", seconds);
   return seconds < 7200 ? fmt::format("{:.0f} min", seconds / 60)
@@ -54,6 +46,13 @@ nlohmann::json score_json(const std::optional<RunScore>& score) {
 }
 
 }  // namespace
+
+std::string run_score_text(const std::optional<RunScore>& score) {
+  if (!score) return "";
+  std::string name = score->metric.substr(score->metric.find('_') + 1);
+  std::replace(name.begin(), name.end(), '_', ' ');
+  return fmt::format("{} {:.{}f}", name, score->value, score->metric == "valid_accuracy" ? 2 : 4);
+}
 
 std::string use_command(const std::string& path, const std::string& task) {
   if (task == "lm") {

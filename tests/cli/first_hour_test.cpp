@@ -243,12 +243,17 @@ TEST_F(FirstHour, AnExportNeedsNothingElse) {
   for (const char* part : {"A language model", "novel.txt#:-5%", "valid_bits_per_byte", "commit"}) {
     EXPECT_TRUE(contains(card, part)) << part << card;
   }
+  EXPECT_FALSE(contains(card, "of kind")) << card;
   EXPECT_FALSE(contains(slurp(file("model/config.json")), folder_.path())) << "no path of ours";
   fs::rename(file("model"), file("given"));
   fs::remove_all(file("run"));
   fs::remove_all(file("cache"));
   EXPECT_EQ(generate(file("given")), before);
-  EXPECT_TRUE(contains(rondo_ok({"info", file("given")}).out, "language-model"));
+  const std::string info = rondo_ok({"info", file("given")}).out;
+  for (const char* part :
+       {"kind          language-model", "score         bits per byte ", " at step "}) {
+    EXPECT_TRUE(contains(info, part)) << part << info;
+  }
   const auto score = rondo_ok({"eval", file("given"), "--data", file("novel.txt"), "--json",
                                "--threads", "1", "--cache", file("cache2")});
   EXPECT_FALSE(score.json().empty());

@@ -21,10 +21,15 @@ MemorizingAttention::MemorizingAttention(const WindowOptions& options, int64_t m
   gate_ = parameter("gate", {options.shape.heads}, nn::constant(0.0));
 }
 
-Tensor MemorizingAttention::recall(const Tensor& q, const Memory& memory,
+Tensor MemorizingAttention::recall(const Tensor& q, const Memory& memory, int64_t phase,
                                    const Scope& scope) const {
   const int64_t pairs = memory.keys.size(1);
-  if (pairs == 0) return at::zeros_like(q);
+  if (pairs == 0) {
+    const Tensor none = q.narrow(3, 0, 0);  // [B, H, T, 0]
+    scope.record("probabilities", none);
+    scope.record("distances", none);
+    return at::zeros_like(q);
+  }
   const Tensor keys = memory.keys.transpose(1, 2);  // [B, H, M', d]
   const Tensor values = memory.values.transpose(1, 2);
   Tensor scores = nn::matmul(q.detach(), keys.transpose(2, 3), scope / "scores");  // [B, H, T, M']
@@ -46,7 +51,13 @@ Tensor MemorizingAttention::recall(const Tensor& q, const Memory& memory,
   const Tensor found_real = real.view(near.sizes());
   const Tensor p =
       nn::softmax(near.masked_fill(found_real.logical_not(), -1e30), found_real);  // [B, H, T, k]
-  return (near_values * p.unsqueeze(-1)).sum(3);                                   // [B, H, T, d]
+  scope.record("probabilities", p);
+  if (scope.wants("distances")) {
+    // Memory ends where the block starts. Meaningless where the probability is 0.
+    const Tensor past = at::arange(phase, phase + q.size(2), index.options()).unsqueeze(1);
+    scope.record("distances", past + pairs - index);
+  }
+  return (near_values * p.unsqueeze(-1)).sum(3);  // [B, H, T, d]
 }
 
 MemorizingAttention::Memory MemorizingAttention::store(const Memory& memory, const Tensor& keys,
@@ -105,7 +116,7 @@ Tensor MemorizingAttention::forward(const MixingInput& in, ForwardContext& conte
   std::vector<Tensor> recalled;
   for (int64_t done = 0; done < t.q.size(2);) {
     const int64_t count = std::min(window - phase, t.q.size(2) - done);
-    recalled.push_back(recall(t.q.narrow(2, done, count), memory, scope / "memory"));
+    recalled.push_back(recall(t.q.narrow(2, done, count), memory, phase, scope / "memory"));
     done += count;
     phase += count;
     if (phase < window) break;
@@ -119,6 +130,7 @@ Tensor MemorizingAttention::forward(const MixingInput& in, ForwardContext& conte
   state.set(level_key(in.level, "memory.filled"), memory.filled);
   keep(t, window + phase, in.level, context);
   const Tensor g = at::sigmoid(gate_).view({1, -1, 1, 1});
+  scope.record("memory_gate", g);
   return output(local * (1.0 - g) + at::cat(recalled, 2) * g, scope);
 }
 

@@ -24,7 +24,9 @@ class MemorizingAttention : public WindowAttention {
     Tensor keys, values;  // [B, M' ≤ M, H, d]
     Tensor filled;        // number of valid pairs of each row, which come last [B]
   };
-  Tensor recall(const Tensor& queries, const Memory& memory, const Scope& scope) const;
+  // Of queries of one block, the first of which is `phase` tokens into it.
+  Tensor recall(const Tensor& queries, const Memory& memory, int64_t phase,
+                const Scope& scope) const;
   Memory store(const Memory& memory, const Tensor& keys, const Tensor& values) const;
 
   int64_t memory_size_;

@@ -1,13 +1,11 @@
 // Reduces attention probabilities to a few numbers during the forward pass.
 #include "rondo/study/attention_reach.h"
 
-#include <fmt/format.h>
-
 #include <cmath>
+#include <utility>
 
 #include "rondo/base/progress.h"
 #include "rondo/base/require.h"
-#include "rondo/report/charts.h"
 #include "rondo/study/attention_distance.h"
 
 namespace rondo::study {
@@ -20,7 +18,8 @@ bool ends_with(const std::string& name, std::string_view end) {
 // Sums over the queries that count, per head.
 struct Sums {
   Tensor distance, entropy, state_share, state_entropy;  // [H]
-  double queries = 0, shared = 0, read = 0;
+  Tensor memory_gate, memory_distance, memory_entropy;   // [H]
+  double queries = 0, shared = 0, read = 0, recalled = 0;
 };
 
 void add_to(Tensor& sum, const Tensor& more) { sum = sum.defined() ? sum + more : more; }
@@ -39,12 +38,17 @@ class ReachObserver : public Observer {
   explicit ReachObserver(int64_t image_side) : image_side_(image_side) {}
 
   // The batch of the next forward pass, which says which rows and tokens count.
-  void begin(const Batch& batch) { batch_ = &batch; }
+  void begin(const Batch& batch) {
+    batch_ = &batch;
+    pieces_.clear();
+  }
 
   bool wants(const std::string& name) override {
     return ends_with(name, ".mixing.probabilities") || ends_with(name, ".mixing.permutation") ||
            ends_with(name, ".mixing.states.probabilities") ||
-           ends_with(name, ".mixing.window_heads") || ends_with(name, ".mixing.state_heads");
+           ends_with(name, ".mixing.window_heads") || ends_with(name, ".mixing.state_heads") ||
+           ends_with(name, ".mixing.memory.probabilities") ||
+           ends_with(name, ".mixing.memory.distances") || ends_with(name, ".mixing.memory_gate");
   }
 
   void activation(const std::string& name, const Tensor& value) override {
@@ -56,13 +60,20 @@ class ReachObserver : public Observer {
     } else if (what == "probabilities") {
       image_side_ > 0 ? add_patches(scope, value) : add_tokens(scope, value);
     } else if (what == "states.probabilities") {
+      const Tensor weights = next_weights(scope, what, value);
       Sums& sums = sums_[scope];
-      add_to(sums.state_entropy, entropy_by_query(value).sum(c10::IntArrayRef{0, 2}));
-      sums.read += static_cast<double>(value.size(0) * value.size(2));
+      add_to(sums.state_entropy, weighted(entropy_by_query(value), weights));
+      sums.read += weights.sum().item<double>();
     } else if (what == "window_heads") {
       window_norms_[scope] = value.norm(2, -1);  // [B, H, T]
+    } else if (what == "state_heads") {
+      add_share(scope, value);
+    } else if (what == "memory.probabilities") {
+      recalled_ = value;
+    } else if (what == "memory.distances") {
+      add_memory(scope, recalled_, value);
     } else {
-      add_share(scope, value.norm(2, -1));
+      sums_[scope].memory_gate = value.flatten().to(at::kDouble);
     }
   }
 
@@ -73,14 +84,18 @@ class ReachObserver : public Observer {
     return -at::xlogy(p, p).sum(3).to(at::kDouble);
   }
 
+  // Sum of [B, H, Tq] over queries, weighted [B, Tq]: [H].
+  static Tensor weighted(const Tensor& values, const Tensor& weights) {
+    return (values * weights.unsqueeze(1)).sum(c10::IntArrayRef{0, 2});
+  }
+
   // p [B, H, Tq, Tk], distances [B or 1, Tq, Tk], weights of queries [B, Tq].
   void add(const std::string& scope, const Tensor& p, const Tensor& distances,
            const Tensor& weights) {
     Sums& sums = sums_[scope];
-    const Tensor w = weights.unsqueeze(1);  // [B, 1, Tq]
     const Tensor reach = (p * distances.unsqueeze(1)).sum(3).to(at::kDouble);
-    add_to(sums.distance, (reach * w).sum(c10::IntArrayRef{0, 2}));
-    add_to(sums.entropy, (entropy_by_query(p) * w).sum(c10::IntArrayRef{0, 2}));
+    add_to(sums.distance, weighted(reach, weights));
+    add_to(sums.entropy, weighted(entropy_by_query(p), weights));
     sums.queries += weights.sum().item<double>();
   }
 
@@ -127,12 +142,32 @@ class ReachObserver : public Observer {
     return real.narrow(1, 0, tiles * queries).reshape({rows, queries});
   }
 
-  void add_share(const std::string& scope, const Tensor& from_states) {
-    const Tensor window = window_norms_.at(scope);
-    const Tensor share = from_states / (from_states + window).clamp_min(1e-12);  // [B, H, T]
+  // Weights [B, n] of the queries of [B, H, n, …]: a level offers its tokens in consecutive pieces.
+  Tensor next_weights(const std::string& scope, const std::string& what, const Tensor& piece) {
+    int64_t& from = pieces_[scope + what];
+    const int64_t first = std::exchange(from, from + piece.size(2));
+    const auto found = batch_->real.find(scope.substr(0, scope.find(".level.")));
+    if (found == batch_->real.end()) return at::ones({piece.size(0), piece.size(2)}, at::kDouble);
+    return found->second.narrow(1, first, piece.size(2)).to(at::kDouble);
+  }
+
+  void add_share(const std::string& scope, const Tensor& state_heads) {
+    const Tensor weights = next_weights(scope, "state_heads", state_heads);
+    const Tensor from_states = state_heads.norm(2, -1);  // [B, H, T]
+    const Tensor both = from_states + window_norms_.at(scope);
     Sums& sums = sums_[scope];
-    add_to(sums.state_share, share.to(at::kDouble).sum(c10::IntArrayRef{0, 2}));
-    sums.shared += static_cast<double>(share.size(0) * share.size(2));
+    add_to(sums.state_share,
+           weighted((from_states / both.clamp_min(1e-12)).to(at::kDouble), weights));
+    sums.shared += weights.sum().item<double>();
+  }
+
+  // p and distances [B, H, T, k]; p is 0 where there is no entry.
+  void add_memory(const std::string& scope, const Tensor& p, const Tensor& distances) {
+    const Tensor weights = next_weights(scope, "memory", p);
+    Sums& sums = sums_[scope];
+    add_to(sums.memory_distance, weighted((p * distances).sum(3).to(at::kDouble), weights));
+    add_to(sums.memory_entropy, weighted(entropy_by_query(p), weights));
+    sums.recalled += (p.select(1, 0).sum(2).to(at::kDouble) * weights).sum().item<double>();
   }
 
   int64_t image_side_;
@@ -140,44 +175,9 @@ class ReachObserver : public Observer {
   std::map<std::string, Sums> sums_;
   std::map<std::string, Tensor> permutations_;
   std::map<std::string, Tensor> window_norms_;
+  std::map<std::string, int64_t> pieces_;  // tokens offered so far in this forward pass
+  Tensor recalled_;                        // memory probabilities whose distances come next
 };
-
-double mean_of(const Tensor& heads) { return heads.mean().item<double>(); }
-
-// A line over levels, with a band from the lowest to the highest head.
-Series series_of(const AttentionReach& reach, const std::string& group,
-                 Tensor LevelReach::*values) {
-  Series series{reach.name};
-  double level = 0;
-  for (const LevelReach& l : reach.levels) {
-    if (l.group != group) continue;
-    ++level;
-    if (!(l.*values).defined()) continue;
-    series.points.emplace_back(level, mean_of(l.*values));
-    series.band.emplace_back((l.*values).min().item<double>(), (l.*values).max().item<double>());
-  }
-  return series;
-}
-
-void draw_heads(Page& page, const AttentionReach& reach, const std::string& group,
-                const std::string& unit) {
-  HeatMap map;
-  map.title = fmt::format("Attention distance of every head of {}, {}", reach.name, group);
-  map.x_label = "head";
-  map.y_label = "level";
-  map.legend = unit;
-  map.low = 0;
-  size_t heads = 0;
-  for (const LevelReach& l : reach.levels) {
-    if (l.group != group) continue;
-    map.rows.push_back(l.label);
-    map.values.push_back(list_of(l.distance));
-    heads = std::max(heads, map.values.back().size());
-  }
-  for (auto& row : map.values) row.resize(heads, std::nan(""));
-  for (size_t h = 0; h < heads; ++h) map.columns.push_back(std::to_string(h + 1));
-  page.figure(heat_map(map), fmt::format("{}: attention distance of every head.", reach.name));
-}
 
 }  // namespace
 
@@ -208,66 +208,16 @@ AttentionReach attention_reach(Network& network, Batches& batches, int64_t image
       level.entropy = s.entropy / s.queries;
       if (s.shared > 0) level.state_share = s.state_share / s.shared;
       if (s.read > 0) level.state_entropy = s.state_entropy / s.read;
+      if (s.memory_gate.defined()) level.memory_share = s.memory_gate * (s.recalled / s.queries);
+      if (s.recalled > 0) {
+        level.memory_distance = s.memory_distance / s.recalled;
+        level.memory_entropy = s.memory_entropy / s.recalled;
+      }
       reach.levels.push_back(level);
     }
   }
   require(!reach.levels.empty(), "attention distance: no level of the network has attention");
   return reach;
-}
-
-StudyReport reach_report(const std::vector<AttentionReach>& found) {
-  StudyReport report("Attention distance");
-  const std::string unit = found.front().pixels ? "pixels" : "tokens";
-  report.page.paragraph(fmt::format(
-      "The attention-weighted distance in {} from a token to those it attends to, averaged over {} "
-      "items. Lines are means over heads, bands span the lowest to the highest head.",
-      unit, found.front().items));
-  std::vector<std::string> groups;
-  for (const LevelReach& l : found.front().levels) {
-    if (groups.empty() || groups.back() != l.group) groups.push_back(l.group);
-  }
-  for (const std::string& group : groups) {
-    report.page.heading(group == "levels" ? "By level" : group);
-    const auto draw = [&](Tensor LevelReach::*values, const std::string& label,
-                          const std::string& caption) {
-      LineChart chart;
-      chart.x.label = "level";
-      chart.x.whole = true;
-      chart.y.label = label;
-      chart.y.low = 0;
-      chart.marks = true;
-      bool any = false;
-      for (const AttentionReach& reach : found) {
-        chart.series.push_back(series_of(reach, group, values));
-        any = any || !chart.series.back().points.empty();
-      }
-      if (any) report.page.figure(line_chart(chart), caption);
-    };
-    draw(&LevelReach::distance, "attention distance (" + unit + ")", "Attention distance.");
-    draw(&LevelReach::entropy, "attention entropy (nats)",
-         "Attention entropy: 0 for a single token, the logarithm of their number for uniform "
-         "attention.");
-    draw(&LevelReach::state_share, "share from recurrent states",
-         "Share of a token's attention output that comes from the recurrent states, by norm.");
-    for (const AttentionReach& reach : found) draw_heads(report.page, reach, group, unit);
-  }
-  for (const AttentionReach& reach : found) {
-    nlohmann::json run = {{"name", reach.name}, {"unit", unit}, {"items", reach.items}};
-    for (const LevelReach& l : reach.levels) {
-      nlohmann::json level = {{"group", l.group},
-                              {"level", l.label},
-                              {"distance", json_of(l.distance)},
-                              {"entropy", json_of(l.entropy)}};
-      if (l.state_share.defined()) level["state_share"] = json_of(l.state_share);
-      if (l.state_entropy.defined()) level["state_entropy"] = json_of(l.state_entropy);
-      run["levels"].push_back(level);
-      report.summary +=
-          fmt::format("{} {} {}: distance {:.2f} {}, entropy {:.2f}\n", reach.name, l.group,
-                      l.label, mean_of(l.distance), unit, mean_of(l.entropy));
-    }
-    report.numbers["runs"].push_back(run);
-  }
-  return report;
 }
 
 }  // namespace rondo::study

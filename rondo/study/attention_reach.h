@@ -1,6 +1,7 @@
 // Attention distance of a whole network, by level and head (RingFormer's Figure 3): the mean
-// distance in pixels or tokens, the entropy, and in recurrent language models the share of a
-// token's attention output that comes from the recurrent states.
+// distance in pixels or tokens, the entropy; in recurrent language models also the share of a
+// token's attention output that comes from the recurrent states, in memorizing ones the share of
+// attention that goes to the memory, and its distance.
 #pragma once
 
 #include "rondo/study/report.h"
@@ -17,6 +18,10 @@ struct LevelReach {
   // separate softmaxes, so their probabilities are not comparable. Undefined: no states.
   Tensor state_share;
   Tensor state_entropy;  // [H]; likewise
+  // Of a level with a memory: attention to it is a softmax over the nearest entries, weighted by
+  // the head's gate. The share is 0 for tokens without entries; distance and entropy are those of
+  // tokens with entries, undefined if there are none.
+  Tensor memory_share, memory_distance, memory_entropy;  // [H]
 };
 
 struct AttentionReach {

@@ -72,6 +72,54 @@ TEST(Memory, OfOneRowMayBeShorterThanAnothers) {
   expect_near(got[1], plain.memorizing(u[1].narrow(0, 8, 12), 100, 3), 1e-12, "begins");
 }
 
+// Keeps what a memory offers, over all pieces.
+class MemoryRecords : public Observer {
+ public:
+  bool wants(const std::string& name) override { return name.rfind("memory", 0) == 0; }
+  void activation(const std::string& name, const Tensor& value) override {
+    all[name].push_back(value);
+  }
+  std::map<std::string, std::vector<Tensor>> all;
+};
+
+TEST(Memory, OffersItsEntriesAndTheirDistances) {
+  const at::NoGradGuard no_grad;
+  const int64_t memory = 10, neighbors = 3, length = 27;
+  const auto layer = memory_layer(memory, neighbors);
+  const Tensor u = noise({1, length, kMemoWidth}, 9);
+  PlainDocument plain(*layer, memory_options());
+  plain.memorizing(u[0], memory, neighbors);
+  for (const int64_t piece : {length, int64_t{3}, int64_t{9}}) {
+    MemoryRecords seen;
+    State state;
+    forward_in_pieces(*layer, u, {piece}, state, Scope(&seen));
+    const auto& shares = seen.all.at("memory.probabilities");
+    const auto& distances = seen.all.at("memory.distances");
+    ASSERT_EQ(shares.size(), distances.size());
+    int64_t token = 0;  // those of the first block have no entries
+    for (size_t i = 0; i < shares.size(); ++i) {
+      for (int64_t t = 0; t < shares[i].size(2); ++t, ++token) {
+        for (int64_t h = 0; h < 2; ++h) {
+          std::map<int64_t, double> got;
+          for (int64_t k = 0; k < shares[i].size(3); ++k) {
+            got[token - distances[i][0][h][t][k].item<int64_t>()] =
+                shares[i][0][h][t][k].item<double>();
+          }
+          const auto want = plain.nearest(h, token, memory, neighbors);
+          ASSERT_EQ(got.size(), want.size());
+          for (const auto& [place, share] : want) {
+            ASSERT_EQ(got.count(place), 1U) << "token " << token << ", entry " << place;
+            EXPECT_NEAR(got.at(place), share, 1e-12);
+          }
+        }
+      }
+    }
+    EXPECT_EQ(token, length);
+    expect_near(seen.all.at("memory_gate").front().flatten(),
+                at::sigmoid(layer->named_parameters()["gate"]), 1e-12);
+  }
+}
+
 TEST(MemoryGradients, WithAMemoryThatStandsOutsideTheGradient) {
   const auto layer = memory_layer(100, 3);
   State past;

@@ -146,6 +146,57 @@ TEST(AttentionReach, OfWindowsAndRecurrentStates) {
   EXPECT_TRUE(shared);
 }
 
+// Two segments, so that the second finds the first in memory; row 1 ends in padding.
+TEST(AttentionReach, OfAMemory) {
+  const TinyModel m = tiny("brt/memorizing-32k");
+  const auto& config = std::get<LanguageModelConfig>(m.config.network);
+  const int64_t length = 2 * config.time.window;
+  std::vector<Batch> data = {tiny_batch(m.config, 2, 5, length),
+                             tiny_batch(m.config, 2, 6, length)};
+  for (Batch& batch : data) {
+    batch.inputs["reset"] = at::full({2}, &batch == &data[0], at::kBool);
+    batch.real["stack"] = at::ones({2, length}, at::kBool);
+    batch.real["stack"][1].slice(0, length - 3).fill_(false);
+  }
+  GivenBatches given(data);
+  const AttentionReach reach = attention_reach(*m.network, given, 0);
+  const at::NoGradGuard no_grad;
+  const LevelReach& level = reach.levels.at(size_t(config.time.memory_layer - 1));
+  const std::string scope =
+      "stack.level." + std::to_string(config.time.memory_layer - 1) + ".mixing.memory";
+  State state;
+  double share = 0, distance = 0, recalled = 0, tokens = 0;
+  for (const Batch& batch : data) {
+    Everything seen;
+    m.network->forward(batch.inputs, state, Scope(&seen));
+    const double gate = seen.one(scope + "_gate").flatten()[1].item<double>();
+    int64_t token = 0;
+    tokens += double(2 * length - 3);
+    for (size_t i = 0; i < seen.all.at(scope + ".probabilities").size(); ++i) {
+      const Tensor p = seen.all.at(scope + ".probabilities")[i];
+      const Tensor d = seen.all.at(scope + ".distances")[i];
+      for (int64_t q = 0; q < p.size(2); ++q, ++token) {
+        for (int64_t b = 0; b < 2; ++b) {
+          if (b == 1 && token >= length - 3) continue;
+          for (int64_t k = 0; k < p.size(3); ++k) {
+            const double weight = p[b][1][q][k].item<double>();
+            recalled += weight;
+            share += gate * weight;
+            distance += weight * d[b][1][q][k].item<double>();
+          }
+        }
+      }
+    }
+  }
+  EXPECT_GT(recalled, 0);
+  EXPECT_LT(recalled, tokens);  // the first block finds nothing
+  EXPECT_NEAR(level.memory_share[1].item<double>(), share / tokens, 1e-6);
+  EXPECT_NEAR(level.memory_distance[1].item<double>(), distance / recalled, 1e-4);
+  EXPECT_FALSE(reach.levels.front().memory_share.defined());
+  const StudyReport report = reach_report({reach});
+  EXPECT_NE(report.page.html().find("share of attention to memory"), std::string::npos);
+}
+
 TEST(AttentionReach, ReportsNothingToRead) {
   const TinyModel m = tiny("ringformer/mt-base");
   GivenBatches none({});

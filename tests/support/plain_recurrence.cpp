@@ -195,7 +195,8 @@ Tensor PlainDocument::recurrent(const Tensor& u, const TimeConfig& time) {
   return map("projections.output", at::stack(tokens));
 }
 
-Tensor PlainDocument::recall(int64_t h, int64_t i, int64_t memory, int64_t neighbors) const {
+std::map<int64_t, double> PlainDocument::nearest(int64_t h, int64_t i, int64_t memory,
+                                                 int64_t neighbors) const {
   const int64_t end = i / options_.window * options_.window;  // whole blocks before this one
   std::vector<std::pair<double, int64_t>> found;
   for (int64_t j = std::max<int64_t>(0, end - memory); j < end; ++j) {
@@ -203,11 +204,19 @@ Tensor PlainDocument::recall(int64_t h, int64_t i, int64_t memory, int64_t neigh
   }
   std::sort(found.begin(), found.end());
   found.resize(std::min(found.size(), static_cast<size_t>(neighbors)));
-  Weighing weighing(v_.size(2));
+  std::map<int64_t, double> shares;
+  double all = 0;
   for (const auto& [score, j] : found) {
-    weighing.add(-score * parameter("scale")[h].item<double>(), v_[h][j]);
+    all += shares[j] = std::exp(-score * parameter("scale")[h].item<double>());
   }
-  return weighing.sum();
+  for (auto& [j, share] : shares) share /= all;
+  return shares;
+}
+
+Tensor PlainDocument::recall(int64_t h, int64_t i, int64_t memory, int64_t neighbors) const {
+  Tensor sum = at::zeros({v_.size(2)}, v_.options());
+  for (const auto& [j, share] : nearest(h, i, memory, neighbors)) sum = sum + v_[h][j] * share;
+  return sum;
 }
 
 Tensor PlainDocument::memorizing(const Tensor& u, int64_t memory, int64_t neighbors) {
@@ -223,7 +232,7 @@ Tensor PlainDocument::memorizing(const Tensor& u, int64_t memory, int64_t neighb
 }
 
 Tensor forward_in_pieces(TokenMixing& mixing, const Tensor& u, const std::vector<int64_t>& pieces,
-                         State& state) {
+                         State& state, const Scope& scope) {
   const std::string key = "position";
   if (!state.has(key)) state.set(key, at::zeros({u.size(0)}, at::kLong));
   std::vector<Tensor> outputs;
@@ -236,7 +245,7 @@ Tensor forward_in_pieces(TokenMixing& mixing, const Tensor& u, const std::vector
     context.positions = state.get(key).unsqueeze(1) + at::arange(count, at::kLong);
     MixingInput in;
     in.u = in.x = u.narrow(1, done, count);
-    outputs.push_back(mixing.forward(in, context, Scope()));
+    outputs.push_back(mixing.forward(in, context, scope));
     state.set(key, state.get(key) + count);
     done += count;
   }

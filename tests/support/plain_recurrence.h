@@ -3,6 +3,8 @@
 // rondo/recurrence with it.
 #pragma once
 
+#include <map>
+
 #include "rondo/nn/tensor_file.h"
 #include "rondo/recurrence/block_recurrent.h"
 
@@ -20,6 +22,10 @@ class PlainDocument {
   // The same with a memory of pairs.
   Tensor memorizing(const Tensor& u, int64_t memory, int64_t neighbors);
 
+  // After memorizing(): the entries nearest to a token, by position in the document, and the
+  // attention to each.
+  std::map<int64_t, double> nearest(int64_t head, int64_t token, int64_t memory,
+                                    int64_t neighbors) const;
   // After recurrent(): the state vectors [S, D].
   const Tensor& state() const { return state_; }
 
@@ -50,7 +56,7 @@ class PlainDocument {
 // Runs `mixing` over u [B, T, D] in pieces of the given sizes, each call reading the state left by
 // the one before. `state` (empty: a new document) is the state after the last call.
 Tensor forward_in_pieces(TokenMixing& mixing, const Tensor& u, const std::vector<int64_t>& pieces,
-                         State& state);
+                         State& state, const Scope& scope = Scope());
 
 // Every document of the batch, one after another: the expected result of forward_in_pieces().
 template <class PlayRow>

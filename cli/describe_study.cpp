@@ -64,9 +64,10 @@ void describe(OptionVisitor& v, StudyOptions& o) {
   if (o.kind == "cka") {
     v.option("--estimator", o.estimator,
              "tokens: over the tokens of each item, as RingFormer's authors do; items: over the "
-             "items of each batch; rows: all tokens as one sample; auto: tokens for text, items "
+             "items of each batch; rows: all tokens as one sample, biased as usually reported; "
+             "rows-unbiased: the same with the unbiased estimator; auto: tokens for text, items "
              "for images",
-             one_of({"auto", "tokens", "items", "rows"}));
+             one_of({"auto", "tokens", "items", "rows", "rows-unbiased"}));
   }
 }
 

@@ -2,7 +2,6 @@
 #include "rondo/study/cka.h"
 
 #include <cmath>
-#include <limits>
 
 #include "rondo/base/require.h"
 
@@ -142,10 +141,10 @@ double WholeCka::hsic(const Pair& pair, const Level& x, const Level& y, bool unb
 }
 
 Tensor WholeCka::result(bool unbiased) const {
-  require(samples_ > 0, "cka: expected 1 or more samples, got none");
-  const Tensor all = at::full({static_cast<int64_t>(x_.size()), static_cast<int64_t>(y_.size())},
-                              std::numeric_limits<double>::quiet_NaN(), at::kDouble);
-  if (unbiased && samples_ < kFewest) return all;
+  const int64_t fewest = unbiased ? kFewest : 1;
+  require(samples_ >= fewest, "cka: expected {} or more samples, got {}", fewest, samples_);
+  const Tensor all =
+      at::empty({static_cast<int64_t>(x_.size()), static_cast<int64_t>(y_.size())}, at::kDouble);
   for (size_t i = 0; i < x_.size(); ++i) {
     const double xx = hsic(xx_[i], x_[i], x_[i], unbiased);
     for (size_t j = 0; j < y_.size(); ++j) {

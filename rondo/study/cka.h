@@ -39,7 +39,7 @@ class WholeCka {
  public:
   void add(const LevelRows& x, const LevelRows& y);
   Tensor biased() const;    // [levels of x, levels of y], double
-  Tensor unbiased() const;  // NaN with fewer than 4 samples
+  Tensor unbiased() const;  // Error{bad_input} with fewer than 4 samples
   int64_t samples() const { return samples_; }
 
  private:

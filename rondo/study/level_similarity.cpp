@@ -95,7 +95,7 @@ LevelRows all_rows(const LevelRows& levels, const Tensor& real) {
 class GroupSums {
  public:
   void add(CkaEstimator estimator, const LevelRows& a, const LevelRows& b, const Tensor& real) {
-    if (estimator == CkaEstimator::rows) return whole_.add(all_rows(a, real), all_rows(b, real));
+    if (is_whole(estimator)) return whole_.add(all_rows(a, real), all_rows(b, real));
     if (estimator == CkaEstimator::items) {
       batched_.add(flattened(a, real), flattened(b, real));
       return;
@@ -106,10 +106,14 @@ class GroupSums {
     }
   }
   Tensor result(CkaEstimator estimator) const {
-    return estimator == CkaEstimator::rows ? whole_.biased() : batched_.result();
+    if (!is_whole(estimator)) return batched_.result();
+    return estimator == CkaEstimator::rows ? whole_.biased() : whole_.unbiased();
   }
 
  private:
+  static bool is_whole(CkaEstimator estimator) {
+    return estimator == CkaEstimator::rows || estimator == CkaEstimator::rows_unbiased;
+  }
   static void require_same_tokens(const LevelRows& a, const LevelRows& b) {
     for (const LevelRows* rows : {&a, &b}) {
       for (const Tensor& level : *rows) {
@@ -128,9 +132,10 @@ class GroupSums {
 }  // namespace
 
 CkaEstimator cka_estimator(const std::string& name) {
-  return name == "items"  ? CkaEstimator::items
-         : name == "rows" ? CkaEstimator::rows
-                          : CkaEstimator::tokens;
+  return name == "items"           ? CkaEstimator::items
+         : name == "rows"          ? CkaEstimator::rows
+         : name == "rows-unbiased" ? CkaEstimator::rows_unbiased
+                                   : CkaEstimator::tokens;
 }
 
 double SimilarityGroup::diagonal_mean() const {

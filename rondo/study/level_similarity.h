@@ -11,9 +11,11 @@ namespace rondo::study {
 enum class CkaEstimator {
   tokens,  // HSIC₁ over the tokens of each item, summed over items: the authors' figures
   items,   // HSIC₁ over the items of each batch, each flattened to one row, summed over batches
-  rows     // all tokens of all items as one sample, biased, as usually reported
+  rows,    // all tokens of all items as one sample, biased, as usually reported
+  rows_unbiased  // the same with HSIC₁
 };
-CkaEstimator cka_estimator(const std::string& name);  // "tokens", "items", "rows"
+// "tokens", "items", "rows", "rows-unbiased"
+CkaEstimator cka_estimator(const std::string& name);
 
 struct SimilarityGroup {
   std::string name;            // "encoder", "decoder", "levels"

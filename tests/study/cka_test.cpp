@@ -106,6 +106,10 @@ TEST(Cka, ReportsWhatCannotBeCompared) {
   EXPECT_TRUE(cka.add({noise({6, 5}, 1)}, {noise({6, 5}, 2)}));
   EXPECT_THROW(cka.add({noise({6, 5}, 1), noise({6, 5}, 3)}, {noise({6, 5}, 2)}), Error);
   EXPECT_THROW(WholeCka().biased(), Error);
+  WholeCka few;
+  few.add({noise({3, 5}, 1)}, {noise({3, 5}, 2)});
+  EXPECT_NO_THROW(few.biased());
+  EXPECT_THROW(few.unbiased(), Error);
 }
 
 }  // namespace

@@ -1,6 +1,8 @@
 // CKA between levels of networks, against the estimators on activations collected by hand.
 #include "rondo/study/level_similarity.h"
 
+#include <cmath>
+
 #include "rondo/study/cka.h"
 #include "tests/study/study_models.h"
 
@@ -55,6 +57,51 @@ TEST(LevelSimilarity, OfSentencesIsSummedOverTheirTokens) {
   }
 }
 
+// HSIC₁ as it is defined, of all tokens of all sentences.
+double unbiased_hsic(const Tensor& x, const Tensor& y) {
+  const Tensor k = at::matmul(x, x.t());
+  const Tensor l = at::matmul(y, y.t());
+  const int64_t n = x.size(0);
+  double trace = 0, k_sum = 0, l_sum = 0, both = 0;
+  for (int64_t i = 0; i < n; ++i) {
+    double k_row = 0, l_row = 0;
+    for (int64_t j = 0; j < n; ++j) {
+      if (i == j) continue;
+      trace += k[i][j].item<double>() * l[j][i].item<double>();
+      k_row += k[i][j].item<double>();
+      l_row += l[i][j].item<double>();
+    }
+    k_sum += k_row;
+    l_sum += l_row;
+    both += k_row * l_row;
+  }
+  const auto m = double(n);
+  return (trace + k_sum * l_sum / ((m - 1) * (m - 2)) - 2 / (m - 2) * both) / (m * (m - 3));
+}
+
+TEST(LevelSimilarity, OfAllRowsUnbiasedIsTheDefinition) {
+  const TinyModel a = tiny("ringformer/mt-base");
+  const TinyModel b = tiny("ringformer/mt-base-vanilla", 2);
+  const std::vector<Batch> data = {tiny_batch(a.config, 2, 5), tiny_batch(a.config, 3, 6)};
+  GivenBatches for_a(data);
+  GivenBatches for_b(data);
+  const Studied left = {a.network.get(), &for_a};
+  const Studied right = {b.network.get(), &for_b};
+  const LevelSimilarity found = level_similarity(left, &right, cka_estimator("rows-unbiased"));
+  for (const SimilarityGroup& group : found.groups) {
+    std::vector<Tensor> x, y;  // of the second and the first level
+    for (const Batch& batch : data) {
+      for (const LevelRows& item : rows_by_hand(a, batch, group.name)) x.push_back(item[1]);
+      for (const LevelRows& item : rows_by_hand(b, batch, group.name)) y.push_back(item[0]);
+    }
+    const Tensor all_x = at::cat(x).to(at::kDouble);
+    const Tensor all_y = at::cat(y).to(at::kDouble);
+    const double want = unbiased_hsic(all_x, all_y) /
+                        std::sqrt(unbiased_hsic(all_x, all_x) * unbiased_hsic(all_y, all_y));
+    EXPECT_NEAR(group.cka[1][0].item<double>(), want, 1e-6) << group.name;
+  }
+}
+
 TEST(LevelSimilarity, PaddingChangesNothing) {
   const TinyModel m = tiny("ringformer/mt-base");
   Batch narrow = tiny_batch(m.config, 5, 5, 9);
@@ -65,7 +112,8 @@ TEST(LevelSimilarity, PaddingChangesNothing) {
     wide.inputs[name] = at::cat({narrow.inputs.at(name), more}, 1);
   }
   for (auto& [name, real] : wide.real) real = at::cat({real, at::zeros({5, 4}, at::kBool)}, 1);
-  for (const auto estimator : {CkaEstimator::tokens, CkaEstimator::items, CkaEstimator::rows}) {
+  for (const auto estimator : {CkaEstimator::tokens, CkaEstimator::items, CkaEstimator::rows,
+                               CkaEstimator::rows_unbiased}) {
     GivenBatches one({narrow});
     GivenBatches other({wide});
     const Studied a = {m.network.get(), &one};

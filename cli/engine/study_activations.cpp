@@ -46,8 +46,8 @@ ChosenImages first_images(const study::Subject& subject, const study::SubjectOpt
   }
   for (int64_t i = 0; i < chosen.batch.rows; ++i) {
     const int64_t label = chosen.batch.labels[i].item<int64_t>();
-    chosen.names.push_back(
-        fmt::format("image {}, {}", i + 1, subject.classes.titles[static_cast<size_t>(label)]));
+    chosen.names.push_back(fmt::format("image {}, labeled {}", i + 1,
+                                       subject.classes.titles[static_cast<size_t>(label)]));
   }
   return chosen;
 }

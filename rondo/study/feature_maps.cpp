@@ -9,6 +9,7 @@
 #include "rondo/base/require.h"
 #include "rondo/base/text.h"
 #include "rondo/recurrence/stack.h"
+#include "rondo/study/rollout.h"
 
 namespace rondo::study {
 namespace {
@@ -63,28 +64,49 @@ LevelMaps maps_of(const Tensor& tokens, std::string label, int64_t channels) {
   return maps;
 }
 
-// For one stack and one image; undefined if a level has no attention.
-Tensor rollout_of(const MapObserver& seen, const std::string& stack, int64_t levels, int64_t item,
-                  int64_t rows) {
-  Tensor product;
+// Attention of one stack on one image.
+struct StackAttention {
+  std::vector<Tensor> levels;  // [N, N]; empty if a level has no attention
+  int64_t side = 0;            // of the grid of patches
+  bool class_token = false;
+};
+
+StackAttention attention_of(const MapObserver& seen, const std::string& stack, int64_t levels,
+                            int64_t item, int64_t rows) {
+  StackAttention found;
   for (int64_t i = 0; i < levels; ++i) {
     const std::string scope = fmt::format("{}.level.{}.mixing.", stack, i);
     const Tensor all = seen.get(scope + "probabilities");
     if (!all.defined()) return {};
     const int64_t groups = all.size(0) / rows;
-    const Tensor a =
-        whole_attention(all.narrow(0, item * groups, groups), seen.get(scope + "permutation"));
-    const Tensor mixed = (a + at::eye(a.size(0), at::kDouble)) / 2.0;
-    product = product.defined() ? at::matmul(mixed, product) : mixed;
+    found.levels.push_back(
+        whole_attention(all.narrow(0, item * groups, groups), seen.get(scope + "permutation")));
   }
-  return product;
+  const int64_t tokens = found.levels.front().size(0);
+  found.side = static_cast<int64_t>(std::sqrt(static_cast<double>(tokens)));
+  found.class_token = tokens != found.side * found.side;
+  return found;
 }
 
-Rollout rollout_map(const Tensor& product, std::string label) {
-  const auto side = static_cast<int64_t>(std::sqrt(static_cast<double>(product.size(0))));
-  const bool class_token = product.size(0) != side * side;
-  const Tensor seen = class_token ? product[0] : product.mean(0);  // [T]
-  return {std::move(label), as_map(seen)};
+// Of every stack, and of a pyramid from its last stage down to the first; `stacks` in order of
+// depth.
+std::vector<Rollout> rollouts_of(const std::vector<StackAttention>& stacks) {
+  std::vector<Rollout> found;
+  const bool stages = stacks.size() > 1;
+  for (size_t s = 0; s < stacks.size(); ++s) {
+    if (stacks[s].levels.empty()) return {};
+    const Tensor start = rollout_start(stacks[s].levels[0].size(0), stacks[s].class_token);
+    found.push_back({stages ? fmt::format("stage {}", s + 1) : "all levels",
+                     as_map(rollout(stacks[s].levels, start))});
+  }
+  if (!stages) return found;
+  const StackAttention& last = stacks.back();
+  Tensor seen = rollout(last.levels, rollout_start(last.levels[0].size(0), last.class_token));
+  for (size_t s = stacks.size() - 1; s-- > 0;) {
+    seen = rollout(stacks[s].levels, unpool(seen, stacks[s].side, stacks[s].class_token));
+  }
+  found.push_back({"all stages", as_map(seen)});
+  return found;
 }
 
 bool is_chosen(const std::vector<std::string>& levels, const std::string& label) {
@@ -101,20 +123,6 @@ void require_levels(const std::vector<std::string>& wanted, const LevelGroup& gr
 }
 
 }  // namespace
-
-Tensor whole_attention(const Tensor& p, const Tensor& permutation) {
-  const int64_t groups = p.size(0);
-  const int64_t each = p.size(2);
-  Tensor all = at::zeros({groups * each, groups * each}, at::kDouble);
-  const Tensor mean = p.to(at::kDouble).mean(1);  // [G, n, n]
-  for (int64_t g = 0; g < groups; ++g) {
-    all.narrow(0, g * each, each).narrow(1, g * each, each).copy_(mean[g]);
-  }
-  if (!permutation.defined()) return all;
-  // Position i holds token permutation[i].
-  const Tensor back = permutation.argsort();
-  return all.index_select(0, back).index_select(1, back);
-}
 
 std::vector<ImageActivations> image_activations(Network& network, const Batch& batch,
                                                 const FeatureMapOptions& options) {
@@ -139,14 +147,11 @@ std::vector<ImageActivations> image_activations(Network& network, const Batch& b
           maps_of(output[b], words_for(group.labels[i], *stacks.at(group.stacks[i]), number),
                   options.channels));
     }
+    std::vector<StackAttention> attention;
     for (const auto& [name, stack] : stacks) {
-      const Tensor product = rollout_of(seen, name, stack->plan().size(), b, batch.rows);
-      if (!product.defined()) continue;
-      const bool staged = name.rfind("stage.", 0) == 0;
-      image.rollouts.push_back(
-          rollout_map(product, staged ? fmt::format("stage {}", std::stoll(name.substr(6)) + 1)
-                                      : "all levels"));
+      attention.push_back(attention_of(seen, name, stack->plan().size(), b, batch.rows));
     }
+    image.rollouts = rollouts_of(attention);
     found.push_back(std::move(image));
   }
   return found;

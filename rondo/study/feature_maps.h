@@ -15,12 +15,11 @@ struct LevelMaps {
   std::vector<int64_t> channels;  // their indices
 };
 
-// Attention rollout (Abnar and Zuidema, 2020) of one stack: the product of (A + 1) / 2 over levels,
-// A being the mean over heads; how much of each patch reaches the class token or, without one, all
-// patches on average.
+// Attention rollout of one stack, or of all stages of a pyramid: how much of each patch reaches the
+// class token of the last level or, without one, all its patches on average.
 struct Rollout {
-  std::string label;
-  Tensor seen;  // [h, w], sums to at most 1
+  std::string label;  // "all levels"; "stage 1", …, "all stages"
+  Tensor seen;        // [h, w], sums to at most 1
 };
 
 struct ImageActivations {
@@ -41,12 +40,11 @@ struct FeatureMapOptions {
 std::vector<ImageActivations> image_activations(Network& network, const Batch& batch,
                                                 const FeatureMapOptions& options);
 
+// The picture in gray, tinted by a map [h, w] that is enlarged to it smoothly.
+Image tinted(const Image& picture, const Tensor& map);
+
 // `pictures`: the images themselves, before preprocessing.
 StudyReport activations_report(const std::vector<ImageActivations>& found,
                                const std::vector<Image>& pictures);
-
-// A [N, N] from groups of tokens p [G, H, n, n]: the mean over heads, tokens in their original
-// order. `permutation` may be undefined.
-Tensor whole_attention(const Tensor& p, const Tensor& permutation);
 
 }  // namespace rondo::study

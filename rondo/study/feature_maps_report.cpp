@@ -9,20 +9,27 @@
 namespace rondo::study {
 namespace {
 
-constexpr int64_t kCell = 64;  // side of a map on the sheet, in pixels
+constexpr int64_t kCell = 64;      // side of a map on the sheet, in pixels
+constexpr int64_t kPicture = 112;  // side of an image
+constexpr double kTint = 0.55;     // the map's share of a tinted picture
 constexpr double kLabels = 210;
+
+// From 0 at the lowest value to 1 at the highest.
+Tensor full_range(const Tensor& map) {
+  const double low = map.min().item<double>();
+  const double high = map.max().item<double>();
+  if (high <= low) return at::full_like(map, 0.5);
+  return (map - low) / (high - low);
+}
 
 // Maps the full range of values to colors; cells are enlarged without smoothing.
 Image colored(const Tensor& map) {
-  const double low = map.min().item<double>();
-  const double high = map.max().item<double>();
-  const Tensor values = map.contiguous();
+  const Tensor values = full_range(map).contiguous();
   Image image(kCell, kCell);
   for (int64_t y = 0; y < kCell; ++y) {
     for (int64_t x = 0; x < kCell; ++x) {
       const int64_t at = y * map.size(0) / kCell * map.size(1) + x * map.size(1) / kCell;
-      const double share = high > low ? (values.data_ptr<double>()[at] - low) / (high - low) : 0.5;
-      const auto color = svg::map_rgb(share);
+      const auto color = svg::map_rgb(values.data_ptr<double>()[at]);
       std::copy(color.begin(), color.end(), image.row(y) + 3 * x);
     }
   }
@@ -57,6 +64,26 @@ std::string sheet(const std::string& title, const std::vector<std::string>& labe
   return markup + svg_image(encode_png(all), kLabels, 24, all.width, all.height) + "</svg>\n";
 }
 
+void draw_rollouts(Page& page, const ImageActivations& image, const Image& picture) {
+  const Image large = resize(picture, kPicture, kPicture, Filter::bilinear);
+  std::vector<Image> overview = {large};
+  std::vector<std::string> heads = {"image"};
+  for (const Rollout& r : image.rollouts) {
+    overview.push_back(tinted(large, r.seen));
+    heads.push_back(r.label);
+  }
+  const std::string title = "Attention rollout of " + image.name;
+  if (image.rollouts.empty()) {
+    page.figure(sheet(image.name, {""}, {overview}, heads), "The network has no attention.");
+    return;
+  }
+  page.figure(
+      sheet(title, {"rollout"}, {overview}, heads),
+      "Attention rollout: which patches reach the output of the last level, dark to light. "
+      "Every level passes on half of a token and half of what it attends to; between stages "
+      "a token is shared evenly by the patches that its convolution sees.");
+}
+
 nlohmann::json image_json(const ImageActivations& image) {
   nlohmann::json json = {
       {"name", image.name}, {"predicted", image.predicted}, {"probability", image.probability}};
@@ -71,6 +98,27 @@ nlohmann::json image_json(const ImageActivations& image) {
 }
 
 }  // namespace
+
+Image tinted(const Image& picture, const Tensor& map) {
+  const Tensor values =
+      at::upsample_bilinear2d(full_range(map).unsqueeze(0).unsqueeze(0),
+                              {picture.height, picture.width}, /*align_corners=*/false)
+          .contiguous();
+  const double* share = values.data_ptr<double>();
+  Image image(picture.width, picture.height);
+  for (int64_t y = 0; y < image.height; ++y) {
+    for (int64_t x = 0; x < image.width; ++x, ++share) {
+      const uint8_t* from = picture.row(y) + 3 * x;
+      const double gray = (from[0] + from[1] + from[2]) / 3.0;
+      const auto color = svg::map_rgb(*share);
+      for (size_t c = 0; c < 3; ++c) {
+        image.row(y)[3 * x + static_cast<int64_t>(c)] =
+            static_cast<uint8_t>((1.0 - kTint) * gray + kTint * color[c]);
+      }
+    }
+  }
+  return image;
+}
 
 StudyReport activations_report(const std::vector<ImageActivations>& found,
                                const std::vector<Image>& pictures) {
@@ -97,15 +145,7 @@ StudyReport activations_report(const std::vector<ImageActivations>& found,
     }
     report.page.figure(sheet("Feature maps of " + image.name, labels, rows, heads),
                        "Feature maps of " + image.name + ".");
-    std::vector<Image> overview = {resize(pictures[i], kCell, kCell, Filter::bilinear)};
-    std::vector<std::string> names = {"image"};
-    for (const Rollout& r : image.rollouts) {
-      overview.push_back(colored(r.seen));
-      names.push_back(r.label);
-    }
-    report.page.figure(
-        sheet("Attention rollout of " + image.name, {"rollout"}, {overview}, names),
-        "Attention rollout: which patches attention reaches through all levels of a stack.");
+    draw_rollouts(report.page, image, pictures[i]);
     report.numbers["images"].push_back(image_json(image));
     report.summary += fmt::format("{}: {} ({:.1f} %), {} levels\n", image.name, image.predicted,
                                   100 * image.probability, image.levels.size());

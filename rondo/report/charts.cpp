@@ -70,6 +70,7 @@ std::string draw_band(const Series& series, size_t i, const Scale& x, const Scal
     if (!x.shows(px) || !y.shows(low) || !y.shows(high)) continue;
     there += fmt::format("{:.1f},{:.1f} ", x(px), y(high));
     back.insert(0, fmt::format("{:.1f},{:.1f} ", x(px), y(low)));
+    if (series.band.size() == 1) return draw_interval({x(px), y(low)}, {x(px), y(high)});
   }
   return fmt::format("<polygon points=\"{}{}\" fill=\"{}\" fill-opacity=\"0.18\"/>\n", there, back,
                      svg::series_color(i));
@@ -82,7 +83,7 @@ std::string draw_series(const LineChart& chart, size_t i, const Scale& x, const 
   for (const auto& [px, py] : series.points) {
     if (!x.shows(px) || !y.shows(py)) continue;
     points += fmt::format("{:.1f},{:.1f} ", x(px), y(py));
-    if (chart.marks) {
+    if (chart.marks || series.points.size() == 1) {  // a line of one point would be invisible
       marks += svg::mark({x(px), y(py)}, i, fmt::format("{}: {:.4g}", series.name, py));
     }
   }

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "rondo/base/error.h"
 #include "rondo/base/require.h"
 #include "rondo/base/text.h"
@@ -68,7 +70,7 @@ StudyReport cross_attention_report(const std::vector<SentenceAttention>& found) 
   StudyReport report("Cross-attention of translations");
   report.page.paragraph(
       "Cross-attention of each decoder level, averaged over heads: rows are the generated tokens, "
-      "columns those of the source.");
+      "columns those of the source. All levels of a sentence share one color scale.");
   for (const SentenceAttention& sentence : found) {
     report.page.heading(printable(sentence.source));
     report.page.paragraph("Translated: " + printable(sentence.target));
@@ -76,6 +78,10 @@ StudyReport cross_attention_report(const std::vector<SentenceAttention>& found) 
                               {"target", sentence.target},
                               {"source_tokens", sentence.source_tokens},
                               {"target_tokens", sentence.target_tokens}};
+    double highest = 0;
+    for (const Tensor& level : sentence.levels) {
+      highest = std::max(highest, level.max().item<double>());
+    }
     for (size_t i = sentence.levels.size(); i-- > 0;) {  // the last level first
       HeatMap map;
       map.title = fmt::format("Cross-attention of decoder level {}", i + 1);
@@ -86,7 +92,7 @@ StudyReport cross_attention_report(const std::vector<SentenceAttention>& found) 
       map.columns = sentence.source_tokens;
       map.values = grid_of(sentence.levels[i]);
       map.low = 0;
-      map.high = 1;
+      map.high = highest;
       report.page.figure(heat_map(map), map.title + ".");
       numbers["levels"].push_back({{"level", i + 1}, {"attention", json_of(sentence.levels[i])}});
     }

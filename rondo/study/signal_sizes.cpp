@@ -138,14 +138,18 @@ WeightSimilarity compare_weights(const NamedWeights& weights, const std::string&
   return found;
 }
 
+std::string title_of(const std::string& part) {
+  return part == "feed_forward" ? "feed-forward" : part;
+}
+
 void draw_levels(Page& page, const SignalSizes& found, const WeightSimilarity& w, bool signals) {
   HeatMap map;
   map.title = fmt::format("{}, {}: ", found.name, w.group);
-  map.title += signals ? fmt::format("cosine between the levels' {} signals", w.part)
+  map.title += signals ? fmt::format("cosine between the levels' {} signals", title_of(w.part))
                        : fmt::format(
                              "difference between the levels' effective {} weights, "
                              "relative to their norm",
-                             w.part);
+                             title_of(w.part));
   map.x_label = "level";
   map.y_label = "level";
   map.legend = signals ? "cosine" : "difference";
@@ -172,7 +176,7 @@ void draw_sizes(Page& page, const SignalSizes& found, double SignalSize::*value,
     chart.y.label = label;
     chart.marks = true;
     for (const char* part : kParts) {
-      Series series{part};
+      Series series{title_of(part)};
       for (const SignalSize& s : found.sizes) {
         if (s.group != group || s.part != part) continue;
         series.points.emplace_back(std::stod(s.level), s.*value);

@@ -1,7 +1,9 @@
 // The report on the contribution of recurrent states.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
+#include <cstdlib>
 
 #include "rondo/base/text.h"
 #include "rondo/report/charts.h"
@@ -101,6 +103,16 @@ void add_gain_charts(Page& page, const std::vector<StateUse>& found) {
                   fresh);
 }
 
+// "stack.level.2.mixing.cell.attention_gate" → "level 3, attention": short enough for a legend.
+std::string gate_title(const std::string& name) {
+  const size_t level = name.find("level.");
+  if (level == std::string::npos) return name;
+  std::string part = name.substr(name.rfind('.') + 1);
+  if (const size_t end = part.find("_gate"); end != std::string::npos) part.resize(end);
+  std::replace(part.begin(), part.end(), '_', '-');
+  return fmt::format("level {}, {}", std::atoll(name.c_str() + level + 6) + 1, part);
+}
+
 void add_state_charts(Page& page, const std::vector<StateUse>& found) {
   const auto draw = [&](double StateSample::*value, const char* label, const char* caption) {
     LineChart chart;
@@ -126,7 +138,8 @@ void add_state_charts(Page& page, const std::vector<StateUse>& found) {
   gates.y.label = "mean gate";
   for (const StateUse& use : found) {
     for (const auto& [name, points] : use.gates) {
-      gates.series.push_back({use.name + " " + name, points, {}});
+      const std::string title = gate_title(name);
+      gates.series.push_back({found.size() > 1 ? use.name + ", " + title : title, points, {}});
     }
   }
   if (!gates.series.empty()) {

@@ -49,6 +49,16 @@ TEST(Charts, BarsHaveLabelsValuesAndIntervals) {
   EXPECT_EQ(svg.find("nan"), std::string::npos);
 }
 
+TEST(Charts, LinesOfOnePointAreVisible) {
+  LineChart chart;
+  chart.series = {{"loss", {{1, 5}}}};
+  EXPECT_EQ(count_of(line_chart(chart), "<circle"), 1U);
+  chart.series[0].points.emplace_back(2, 6);
+  EXPECT_EQ(count_of(line_chart(chart), "<circle"), 0U);
+  chart.series = {{"loss", {{1, 5}}, {{4, 6}}}};
+  EXPECT_EQ(count_of(line_chart(chart), "class=\"interval\""), 3U);
+}
+
 TEST(Charts, LinesLeaveOutWhatIsNotFinite) {
   LineChart chart;
   const double nan = std::numeric_limits<double>::quiet_NaN();

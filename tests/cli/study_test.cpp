@@ -141,7 +141,7 @@ TEST_F(Studies, EveryKindMakesAPage) {
 }
 
 TEST_F(Studies, OfANetworkWithItselfIsOneOnTheDiagonal) {
-  for (const char* estimator : {"tokens", "items", "rows"}) {
+  for (const char* estimator : {"tokens", "items", "rows", "rows-unbiased"}) {
     const auto json = numbers("cka", ring(), {"--estimator", estimator});
     EXPECT_EQ(json["estimator"], estimator);
     for (const auto& group : json["pairs"][0]["groups"]) {
@@ -196,6 +196,43 @@ TEST_F(Studies, LandscapeContinuesAndSharesItsPoints) {
   const auto json = nlohmann::json::parse(study("landscape", sret(), alone).out, nullptr, false);
   EXPECT_EQ(json["runs"][0]["losses"].size(), 3U);
   EXPECT_GT(json["runs"][0]["losses"][1][1].get<double>(), 0.0);
+}
+
+// DeiT-108, SReT-108 and its mixed depth (Figure 9), narrow, after two steps.
+TEST_F(Studies, LandscapeOfDeepNetworksSharesAxes) {
+  Arguments runs;
+  for (const std::string& model :
+       {std::string("deit-108"), std::string("deep-108"), std::string("deep-108-mixed")}) {
+    images->put(model + ".toml", "[model]\nbase = \"sret/" + model +
+                                     "\"\nimage = 16\npatch = 8\nwidth = 12\nhidden = 12\n"
+                                     "heads = 2\nclasses = 6\ndrop_path = 0.0\n"
+                                     "[augment]\ncrop = \"none\"\n"
+                                     "[train]\nsteps = 2\nbatch = 4\nthreads = 1\n");
+    Arguments words = images->command(model);
+    words[1] = images->file(model + ".toml");
+    rondo_ok(words);
+    runs.push_back(images->file(model));
+  }
+  Arguments words = {runs[1], runs[2], "--points", "3", "--items", "2", "--jobs", "2", "--json"};
+  words.insert(words.end(), {"-o", file("deep.html")});
+  const Result first = study("landscape", runs[0], words);
+  ASSERT_EQ(first.code, 0) << first.err;
+  const auto json = nlohmann::json::parse(first.out);
+  ASSERT_EQ(json["runs"].size(), 3U);
+  for (const auto& run : json["runs"]) {
+    EXPECT_EQ(run["radius"], json["runs"][0]["radius"]);
+    EXPECT_EQ(run["seed"], json["runs"][0]["seed"]);
+    EXPECT_TRUE(run["losses"][1][1].is_number());
+  }
+  // A study that lost a process's share of one run computes that alone, and ends the same.
+  const std::string lost = file("deep.html.points.2.1");
+  EXPECT_EQ(lines_of(slurp(lost)).size(), 5U);
+  fs::remove(lost);
+  const auto others = slurp(file("deep.html.points.2.0"));
+  const Result again = study("landscape", runs[0], words);
+  EXPECT_EQ(nlohmann::json::parse(again.out), json);
+  EXPECT_EQ(lines_of(slurp(lost)).size(), 5U);
+  EXPECT_EQ(slurp(file("deep.html.points.2.0")), others);
 }
 
 TEST_F(Studies, BadInputIsOneClearError) {

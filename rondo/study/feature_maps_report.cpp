@@ -77,11 +77,13 @@ void draw_rollouts(Page& page, const ImageActivations& image, const Image& pictu
     page.figure(sheet(image.name, {""}, {overview}, heads), "The network has no attention.");
     return;
   }
-  page.figure(
-      sheet(title, {"rollout"}, {overview}, heads),
-      "Attention rollout: which patches reach the output of the last level, dark to light. "
-      "Every level passes on half of a token and half of what it attends to; between stages "
-      "a token is shared evenly by the patches that its convolution sees.");
+  std::string caption =
+      "Attention rollout: which patches reach the output of the last level, dark to light. Every "
+      "level passes on half of a token and half of what it attends to";
+  if (image.rollouts.size() > 1) {
+    caption += "; between stages a token is shared by the patches that its convolution sees";
+  }
+  page.figure(sheet(title, {"rollout"}, {overview}, heads), caption + ".");
 }
 
 nlohmann::json image_json(const ImageActivations& image) {

@@ -1,9 +1,6 @@
 // Shares of tokens, carried from the last level to the first as a row vector.
 #include "rondo/study/rollout.h"
 
-#include <algorithm>
-#include <cmath>
-
 #include "rondo/base/require.h"
 
 namespace rondo::study {
@@ -44,10 +41,12 @@ Tensor unpool(const Tensor& coarse, int64_t side, bool class_token) {
   // Along one axis, convolution i sees patches 2i - 1 to 2i + 1: [small, side].
   Tensor seen = at::zeros({small, side}, at::kDouble);
   for (int64_t i = 0; i < small; ++i) {
-    const int64_t first = std::max<int64_t>(0, 2 * i - 1);
-    const int64_t count = std::min(side, 2 * i + 2) - first;
-    seen[i].narrow(0, first, count).fill_(1.0 / static_cast<double>(count));
+    for (const int64_t step : {-1, 0, 1}) {
+      const int64_t at = 2 * i + step;
+      if (at >= 0 && at < side) seen[i][at] = step == 0 ? 2.0 : 1.0;
+    }
   }
+  seen = seen / seen.sum(1, /*keepdim=*/true);
   const Tensor grid = coarse.slice(0, skip).view({small, small});
   const Tensor fine = at::matmul(at::matmul(seen.t(), grid), seen).flatten();  // [side · side]
   return class_token ? at::cat({coarse.slice(0, 0, 1), fine}) : fine;

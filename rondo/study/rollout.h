@@ -20,9 +20,10 @@ Tensor rollout_start(int64_t tokens, bool class_token);
 Tensor rollout(const std::vector<Tensor>& levels, const Tensor& start);
 
 // Through the pooling between two stages of a pyramid, backward: the share of each token of the
-// finer grid of `side` x `side` patches, given those of the coarser one [N]. Each is spread evenly
-// over the patches that its convolution (3 x 3, stride 2, padding 1) sees; a class token stays what
-// it is.
+// finer grid of `side` x `side` patches, given those of the coarser one [N]. Each is spread over
+// the patches that its convolution (3 x 3, stride 2, padding 1) sees, 1 : 2 : 1 along both axes:
+// then patches that one convolution sees count as much as those that several see. A class token
+// stays what it is.
 Tensor unpool(const Tensor& coarse, int64_t side, bool class_token);
 
 }  // namespace rondo::study

@@ -3,7 +3,9 @@
 
 #include <array>
 #include <cmath>
+#include <map>
 
+#include "rondo/base/error.h"
 #include "rondo/study/rollout.h"
 #include "tests/study/study_models.h"
 
@@ -125,14 +127,16 @@ struct PathFollower {
     if (class_token) before[0] = mass[0];
     for (int64_t y = 0; y < small; ++y) {
       for (int64_t x = 0; x < small; ++x) {
-        std::vector<int64_t> read;
+        std::map<int64_t, double> read;  // patch → weight: nearer ones count twice along an axis
+        double all = 0;
         for (int64_t v = 2 * y - 1; v <= 2 * y + 1; ++v) {
           for (int64_t u = 2 * x - 1; u <= 2 * x + 1; ++u) {
-            if (v >= 0 && v < side && u >= 0 && u < side) read.push_back(v * side + u + skip);
+            if (v < 0 || v >= side || u < 0 || u >= side) continue;
+            all += read[v * side + u + skip] = (v == 2 * y ? 2.0 : 1.0) * (u == 2 * x ? 2.0 : 1.0);
           }
         }
-        for (const int64_t r : read) {
-          before[size_t(r)] += mass[size_t(y * small + x + skip)] / double(read.size());
+        for (const auto& [patch, weight] : read) {
+          before[size_t(patch)] += mass[size_t(y * small + x + skip)] * weight / all;
         }
       }
     }
@@ -183,6 +187,15 @@ void expect_rollout_of_stages(const std::string& name) {
 TEST(FeatureMaps, RolloutGoesThroughSlicesLoopsAndPooling) {
   expect_rollout_of_stages("sret/t");      // slices, permutations, loops
   expect_rollout_of_stages("sret/pit-t");  // a class token, an odd side
+}
+
+// Only the first row and column, next to the padding, get more than the others.
+TEST(FeatureMaps, PoolingFavorsNoPatch) {
+  const Tensor fine = unpool(rollout_start(16, false), 7, false).view({7, 7});
+  const Tensor inner = fine.slice(0, 2, 5).slice(1, 2, 5);
+  expect_near(inner, at::full_like(inner, inner[0][0].item<double>()), 1e-12);
+  EXPECT_NEAR(fine.sum().item<double>(), 1.0, 1e-12);
+  EXPECT_THROW(unpool(rollout_start(16, false), 9, false), Error);
 }
 
 TEST(FeatureMaps, OfPyramidsNameBlocksAndLoops) {

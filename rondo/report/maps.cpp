@@ -176,6 +176,31 @@ std::vector<Piece> contour_pieces(const Grid& values, double level) {
   return pieces;
 }
 
+namespace {
+
+// The value of a contour line at the middle of one of its pieces, as near to `wanted` as other
+// labels permit; empty if there is no room.
+std::string contour_label(std::vector<Point> middles, Point wanted, const std::string& value,
+                          std::vector<Point>& taken) {
+  const auto distance = [&](Point p) { return std::hypot(p.x - wanted.x, p.y - wanted.y); };
+  std::sort(middles.begin(), middles.end(),
+            [&](Point a, Point b) { return distance(a) < distance(b); });
+  for (const Point& p : middles) {
+    const bool free = std::all_of(taken.begin(), taken.end(), [&](Point other) {
+      return std::abs(other.x - p.x) > svg::text_width(value) + 8 || std::abs(other.y - p.y) > 16;
+    });
+    if (!free) continue;
+    taken.push_back(p);
+    return fmt::format(
+        "<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"middle\" style=\"fill:#fff;stroke:#000;"
+        "stroke-width:3;stroke-opacity:0.6;paint-order:stroke\">{}</text>\n",
+        p.x, p.y + 4, value);
+  }
+  return "";
+}
+
+}  // namespace
+
 std::string contour_map(const SurfaceMap& map) {
   const Range range = range_of(map.values, map.low, map.high, false);
   const auto columns = static_cast<double>(map.x.size());
@@ -194,17 +219,24 @@ std::string contour_map(const SurfaceMap& map) {
           svg::map_color(share_of(map.values[r][c], range)));
     }
   }
+  std::string labels;
+  std::vector<Point> taken;
+  const Point top_center = {kLeft + kSide / 2, kTop + kSide / 4};
   for (const double level : contour_levels(range)) {
     std::string path;
+    std::vector<Point> middles;
     const std::vector<Piece> pieces = contour_pieces(map.values, level);
     for (const Piece& p : pieces) {
       path += fmt::format("M{:.1f} {:.1f}L{:.1f} {:.1f}", x_at(p.from.x), y_at(p.from.y),
                           x_at(p.to.x), y_at(p.to.y));
+      middles.push_back({x_at((p.from.x + p.to.x) / 2), y_at((p.from.y + p.to.y) / 2)});
     }
     if (path.empty()) continue;
+    labels += contour_label(middles, top_center, tick_text(level), taken);
     markup += fmt::format("<path d=\"{}\" class=\"contour\"><title>{}</title></path>\n", path,
                           tick_text(level));
   }
+  markup += labels;  // over all lines
   const svg::Scale x({map.x.front(), map.x.back()}, false, x_at(0), x_at(columns - 1));
   const svg::Scale y({map.y.front(), map.y.back()}, false, y_at(0), y_at(rows - 1));
   for (const double t : x.ticks(4)) {

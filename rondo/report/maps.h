@@ -35,7 +35,7 @@ struct SurfaceMap {
   std::optional<double> low = {}, high = {};
 };
 
-// Colors with labeled contour lines.
+// Colors with contour lines, labeled where there is room.
 std::string contour_map(const SurfaceMap& map);
 // The same as an oblique view from above.
 std::string surface_plot(const SurfaceMap& map);

@@ -195,6 +195,30 @@ TEST(Maps, ContoursCutCells) {
   EXPECT_TRUE(contour_pieces({{0, 0}, {0, 0}}, 0.5).empty());
 }
 
+TEST(Maps, ContourLabelsDoNotCollide) {
+  SurfaceMap map;
+  map.x = {-1, 0, 1};
+  map.y = map.x;
+  map.values = {{2, 1, 2}, {1, 0, 1}, {2, 1, 2}};
+  const std::string svg = contour_map(map);
+  std::vector<std::pair<double, double>> places;
+  const std::string start = "<text x=\"";
+  const std::string style = "paint-order:stroke";
+  for (size_t at = svg.find(style); at != std::string::npos; at = svg.find(style, at + 1)) {
+    const size_t x = svg.rfind(start, at) + start.size();
+    const size_t y = svg.find("y=\"", x) + 3;
+    places.emplace_back(std::stod(svg.substr(x)), std::stod(svg.substr(y)));
+  }
+  ASSERT_GE(places.size(), 2U);
+  EXPECT_LE(places.size(), count_of(svg, "class=\"contour\""));
+  for (size_t i = 0; i < places.size(); ++i) {
+    for (size_t j = 0; j < i; ++j) {
+      EXPECT_TRUE(std::abs(places[i].first - places[j].first) > 20 ||
+                  std::abs(places[i].second - places[j].second) > 16);
+    }
+  }
+}
+
 TEST(Maps, SurfacesHoldEveryFacet) {
   SurfaceMap map;
   map.x = {-1, 0, 1};

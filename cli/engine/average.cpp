@@ -14,8 +14,9 @@ namespace rondo::cli {
 void run_average(const AverageOptions& options) {
   start_engine();
   const bool run = options.models.size() == 1 && std::filesystem::is_directory(options.models[0]);
-  const AveragedModel averaged = run ? average_checkpoints(options.models[0], options.last)
-                                     : average_models(options.models, verify_as(options.load));
+  const Verify verify = verify_as(options.load);
+  const AveragedModel averaged = run ? average_checkpoints(options.models[0], options.last, verify)
+                                     : average_models(options.models, verify);
   save_model(options.output, averaged.config, *averaged.network, averaged.metadata);
   fmt::print("{}: mean of {}\n", options.output,
              counted(averaged.count, run ? "checkpoint" : "model"));

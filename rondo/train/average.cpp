@@ -61,7 +61,7 @@ AveragedModel model_of(const TrainedFiles& like, const Mean& mean) {
 
 }  // namespace
 
-AveragedModel average_checkpoints(const std::string& run, int64_t last) {
+AveragedModel average_checkpoints(const std::string& run, int64_t last, Verify verify) {
   const at::NoGradGuard no_grad;
   read_run_folder(run);  // throws if it is not a run folder
   const CheckpointFolder folder(run + "/checkpoints");
@@ -75,7 +75,7 @@ AveragedModel average_checkpoints(const std::string& run, int64_t last) {
   if (last > 0) steps.erase(steps.begin(), steps.end() - last);
   Mean mean;
   for (const int64_t step : steps) {
-    const NamedTensors weights = load_checkpoint(folder.path(step)).below("weight.");
+    const NamedTensors weights = load_checkpoint(folder.path(step), verify).below("weight.");
     for (const auto& [name, tensor] : weights) require_finite(tensor, name, folder.path(step));
     mean.add(weights, folder.path(step));
   }

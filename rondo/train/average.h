@@ -20,7 +20,8 @@ struct AveragedModel {
 
 // The newest `last` checkpoints of a run folder; 0 = all that exist. Error{bad_input} if there are
 // fewer, if weights are not finite, or if one is of a different model than those before it.
-AveragedModel average_checkpoints(const std::string& run, int64_t last = 0);
+AveragedModel average_checkpoints(const std::string& run, int64_t last = 0,
+                                  Verify verify = Verify::checksum);
 
 // Run folders or model files. Error{bad_input} if there are none or their configurations differ.
 AveragedModel average_models(const std::vector<std::string>& models,

@@ -16,16 +16,17 @@
 namespace rondo {
 namespace {
 
-constexpr const char* kChecksumKey = "checksum";
+// Checkpoints written before they had the checksum of all files (kFileChecksumKey) have one of
+// their own, of everything in the file except itself.
+constexpr const char* kEarlierChecksumKey = "checksum";
 
-// Covers everything in the file except the checksum itself.
-std::string checkpoint_checksum(const Checkpoint& checkpoint) {
+std::string earlier_checksum(const Checkpoint& checkpoint) {
   uint64_t hash = 0;
   const auto add = [&](const void* data, size_t size) {
     hash = XXH3_64bits_withSeed(data, size, hash);
   };
   for (const auto& [key, value] : checkpoint.metadata) {
-    if (key == kChecksumKey) continue;
+    if (key == kEarlierChecksumKey) continue;
     add(key.data(), key.size());
     add(value.data(), value.size());
   }
@@ -48,7 +49,7 @@ int64_t tensor_bytes(const NamedTensors& tensors) {
 // Writes `checkpoint`; I/O errors include the space needed.
 void write_checkpoint(const std::string& path, const Checkpoint& checkpoint) {
   try {
-    save_tensors(path, checkpoint.tensors, checkpoint.metadata);
+    save_tensors(path, checkpoint.tensors, checkpoint.metadata, Checksum::xxh3);
   } catch (const Error& error) {
     if (error.code() != ExitCode::io) throw;
     throw Error(ExitCode::io,
@@ -105,7 +106,6 @@ void CheckpointFolder::save(int64_t step, const Checkpoint& checkpoint, int64_t 
   }
   Checkpoint whole = checkpoint;  // shares the tensors
   whole.metadata["format"] = kCheckpointFormat;
-  whole.metadata[kChecksumKey] = checkpoint_checksum(whole);
   write_checkpoint(path(step), whole);
   // Later ones must be damaged (otherwise the run would have resumed from them): not counted.
   std::vector<int64_t> all = steps();
@@ -164,7 +164,12 @@ std::optional<CheckpointFolder::Found> CheckpointFolder::newest() const {
 }
 
 Checkpoint load_checkpoint(const std::string& path) {
+  return load_checkpoint(path, Verify::checksum);
+}
+
+Checkpoint load_checkpoint(const std::string& path, Verify verify) {
   const SafetensorsFile file = SafetensorsFile::open(path);
+  if (verify == Verify::checksum) file.verify();
   Checkpoint checkpoint;
   checkpoint.metadata = file.metadata();
   if (checkpoint.metadata["format"] != kCheckpointFormat) {
@@ -174,7 +179,8 @@ Checkpoint load_checkpoint(const std::string& path) {
   for (const TensorEntry& entry : file.entries()) {
     checkpoint.tensors[entry.name] = tensor_view(file, entry);
   }
-  if (checkpoint_checksum(checkpoint) != checkpoint.metadata[kChecksumKey]) {
+  if (verify == Verify::checksum && checkpoint.metadata.count(kFileChecksumKey) == 0 &&
+      earlier_checksum(checkpoint) != checkpoint.entry(kEarlierChecksumKey)) {
     throw Error(ExitCode::bad_input, fmt::format("{}: damaged, its checksum does not match", path));
   }
   for (auto& [name, tensor] : checkpoint.tensors) tensor = tensor.clone();

@@ -47,5 +47,6 @@ class CheckpointFolder {
 
 // Error{bad_input} if the file is damaged or not a checkpoint.
 Checkpoint load_checkpoint(const std::string& path);
+Checkpoint load_checkpoint(const std::string& path, Verify verify);
 
 }  // namespace rondo

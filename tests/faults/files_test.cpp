@@ -28,6 +28,10 @@ class FileFaults : public ::testing::Test {
     words.insert(words.end(), more.begin(), more.end());
     return rondo(words);
   }
+  static Result serve(const std::string& served) {
+    return run_program("/usr/bin/timeout",
+                       {"20", RONDO_BINARY, "serve", served, "--listen", "unix:" + file("socket")});
+  }
   static void expect_bad(const Result& result, const std::string& path, const std::string& part) {
     expect_refusal(result, ExitCode::bad_input, path + ": ");
     EXPECT_TRUE(contains(result.err, part)) << part << "\n" << result.err;
@@ -164,6 +168,9 @@ TEST_F(FileFaults, EveryVerbThatRunsAModelComparesChecksums) {
       {"state", "read", rotten, file("begun.txt"), "-o", file("x")},
       {"forward", rotten, "--input", file("tokens"), "--output", file("x")},
       {"average", rotten, rotten, "-o", file("x")},
+      {"export", rotten, "-o", file("exported")},
+      {"compare", rotten, rotten, "--data", file("valid.txt"), "--cache", file("cache")},
+      {"study", "state", rotten, "--data", file("valid.txt"), "-o", file("state.html")},
   };
   for (Arguments words : verbs) {
     SCOPED_TRACE(words[0]);
@@ -171,9 +178,34 @@ TEST_F(FileFaults, EveryVerbThatRunsAModelComparesChecksums) {
     words.push_back("--no-verify");
     rondo_ok(words);
   }
+  // What would run for long otherwise.
+  expect_bad(serve(rotten), rotten, "checksum mismatch");
+  expect_bad(rondo(trainee_->command("tuned", {"--set", "train.start=" + rotten})), rotten,
+             "checksum mismatch");
   flip_bit(file("good"), file("rotten"), 0.7, 2);
   expect_bad(generate({"--state-in", file("rotten")}), file("rotten"), "checksum mismatch");
   EXPECT_EQ(generate({"--state-in", file("rotten"), "--no-verify"}).code, 0);
+}
+
+// A checkpoint is a model too, by its name, as part of its run, and for an average.
+TEST_F(FileFaults, CheckpointsUsedAsModelsAreCompared) {
+  const std::string run = file("stopped");
+  const std::string checkpoint = run + "/checkpoints/00000010.safetensors";
+  std::filesystem::copy(file("run"), run, std::filesystem::copy_options::recursive);
+  std::filesystem::remove(run + "/best.safetensors");
+  const Arguments average = {"average", run, "--last", "1", "-o", file("mean")};
+  rondo_ok({"generate", run, "-n", "5"});
+  rondo_ok(average);
+  flip_bit(checkpoint, checkpoint, 0.4, 2);
+  for (Arguments words : {Arguments{"generate", checkpoint, "-n", "5"},
+                          Arguments{"generate", run, "-n", "5"}, average}) {
+    const Result result = rondo(words);
+    EXPECT_EQ(result.code, static_cast<int>(ExitCode::bad_input));
+    EXPECT_EQ(result.out, "");
+    EXPECT_TRUE(contains(result.err, "rondo: " + checkpoint + ": checksum mismatch")) << result.err;
+    words.push_back("--no-verify");
+    rondo_ok(words);
+  }
 }
 
 TEST_F(FileFaults, FilesOfOtherProgramsNeedNoChecksum) {
@@ -200,10 +232,14 @@ TEST_F(FileFaults, WeightsThatAreNotFiniteAreRefused) {
              {"eval", spoilt, "--data", file("valid.txt"), "--cache", file("cache")},
              {"state", "read", spoilt, file("begun.txt"), "-o", file("x")},
              {"forward", spoilt, "--input", file("tokens"), "--output", file("x")},
-             {"average", model(), spoilt, "-o", file("x")}}) {
+             {"average", model(), spoilt, "-o", file("x")},
+             {"export", spoilt, "-o", file("spoilt-model")},
+             {"compare", model(), spoilt, "--data", file("valid.txt"), "--cache", file("cache")},
+             {"study", "state", spoilt, "--data", file("valid.txt"), "-o", file("x")}}) {
       SCOPED_TRACE(words[0]);
       expect_bad(rondo(words), spoilt, "tensor '" + name + "': expected finite numbers, got ");
     }
+    expect_bad(serve(spoilt), spoilt, "tensor '" + name + "': expected finite numbers, got ");
   }
   rondo_ok({"info", spoilt});  // a verb that runs no model
 }

@@ -58,7 +58,7 @@ TEST(UnusableCheckpoints, AllDamagedEndTheCommandAndNothingIsTouched) {
   spill(files[0], flipped);
   spill(files[1], slurp(files[1]).substr(0, 1000));
   expect_run_untouched(t, ExitCode::bad_input,
-                       {"no checkpoint is intact", files[0] + ": damaged, its checksum",
+                       {"no checkpoint is intact", files[0] + ": checksum mismatch",
                         files[1] + ": expected", "nothing was changed"});
   // After it is restored, the run continues.
   spill(files[0], whole);

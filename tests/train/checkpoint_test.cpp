@@ -2,9 +2,8 @@
 // one is used; a save that fails loses nothing.
 #include "rondo/train/checkpoint.h"
 
-#include <sys/resource.h>
-
 #include "tests/support/gradcheck.h"
+#include "tests/train/file_size_limit.h"
 #include "tests/train/train_test_util.h"
 
 namespace rondo::test {
@@ -103,6 +102,22 @@ TEST(Checkpoints, WithAnyByteChangedAreRefused) {
       f.expect_refused("byte " + std::to_string(at) + " flipped by " + std::to_string(flip));
     }
   }
+}
+
+// A file of a one-step run before checkpoints had the checksum of all files.
+TEST(Checkpoints, OfEarlierVersionsAreReadAndChecked) {
+  const std::string whole = testing::slurp(RONDO_FIXTURES "/earlier_checkpoint.safetensors");
+  const testing::TempDir folder;
+  const std::string file = folder.file("1.safetensors");
+  testing::spill(file, whole);
+  EXPECT_EQ(SafetensorsFile::open(file).metadata().count(kFileChecksumKey), 0U);
+  EXPECT_EQ(load_checkpoint(file).below("weight.").at("embedding").numel(), 260);
+  std::string damaged = whole;
+  damaged[whole.size() - 9] = static_cast<char>(damaged[whole.size() - 9] ^ 1);
+  testing::spill(file, damaged);
+  expect_error(ExitCode::bad_input, "damaged, its checksum does not match",
+               [&] { load_checkpoint(file); });
+  EXPECT_EQ(load_checkpoint(file, Verify::nothing).below("weight.").count("embedding"), 1U);
 }
 
 TEST(Checkpoints, OtherFilesAreNone) {
@@ -221,27 +236,6 @@ TEST(CheckpointRetention, DoesNotCountLaterSteps) {
 }
 
 // ---- saves that fail --------------------------------------------------------------------------
-
-// During its lifetime, no file of this process may grow beyond `bytes`.
-class FileSizeLimit {
- public:
-  explicit FileSizeLimit(rlim_t bytes) {
-    std::signal(SIGXFSZ, SIG_IGN);
-    getrlimit(RLIMIT_FSIZE, &before_);
-    rlimit limit = before_;
-    limit.rlim_cur = bytes;
-    setrlimit(RLIMIT_FSIZE, &limit);
-  }
-  ~FileSizeLimit() {
-    setrlimit(RLIMIT_FSIZE, &before_);
-    std::signal(SIGXFSZ, SIG_DFL);
-  }
-  FileSizeLimit(const FileSizeLimit&) = delete;
-  FileSizeLimit& operator=(const FileSizeLimit&) = delete;
-
- private:
-  rlimit before_ = {};
-};
 
 TEST(FailingSave, LeavesTheEarlierOnesWholeAndNothingElse) {
   const testing::TempDir folder;

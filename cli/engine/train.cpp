@@ -25,6 +25,7 @@
 #include "rondo/model/cost.h"
 #include "rondo/nn/precision.h"
 #include "rondo/project/runs.h"
+#include "rondo/train/checkpoint.h"
 #include "rondo/train/device.h"
 #include "rondo/train/image_task.h"
 #include "rondo/train/language_task.h"
@@ -124,13 +125,20 @@ std::string run_path(const TrainOptions& options) {
   return options.run.empty() ? "runs/" + experiment_stem(options.what.front()) : options.run;
 }
 
+// A run with a checkpoint continues from that: the model it was started from may be gone by now.
+RunConfig without_start_if_begun(RunConfig config, const std::string& run) {
+  if (!CheckpointFolder(run + "/checkpoints").steps().empty()) config.train.start.clear();
+  return config;
+}
+
 // The task, with its share of a group's batch. If data has moved since the run started, the error
 // says how to set the new location.
 std::unique_ptr<Task> open_task(const RunConfig& config, const std::string& run,
                                 const std::string& cache, ProcessGroup* group) {
+  const RunConfig needed = without_start_if_begun(config, run);
   try {
     const int64_t processes = group == nullptr ? 1 : group->size();
-    return make_task(share_of_batch(with_tokenizers(config, run, cache), processes), cache, group);
+    return make_task(share_of_batch(with_tokenizers(needed, run, cache), processes), cache, group);
   } catch (const Error& error) {
     if (error.code() != ExitCode::io || !is_run_folder(run)) throw;
     throw Error(

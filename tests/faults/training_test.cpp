@@ -3,6 +3,9 @@
 #include <fcntl.h>
 #include <stdio.h>
 
+#include <set>
+
+#include "rondo/config/train_config_continue.h"
 #include "tests/cli/training.h"
 #include "tests/faults/preload.h"
 #include "tests/support/event_file.h"
@@ -240,6 +243,79 @@ TEST(KilledRuns, ShowEachStepOnceInTensorBoard) {
   std::vector<int64_t> expected;
   for (int64_t step = 1; step <= 60; ++step) expected.push_back(step);
   EXPECT_EQ(steps, expected);
+}
+
+// Every key that a language model on a CPU has and that may be changed: the run goes on, and its
+// folder says what was changed.
+TEST(ChangedKeys, AllThatMayChangeAreNoted) {
+  const Trainee t;
+  t.train("run", {"--set", "train.steps=2"});
+  std::filesystem::copy(t.file("texts"), t.file("moved"));
+  const std::map<std::string, std::string> changes = {
+      {"train.steps", "5"},
+      {"train.log_every", "2"},
+      {"train.eval_every", "3"},
+      {"train.eval_tokens", "100"},
+      {"train.save_every", "3"},
+      {"train.keep", "1"},
+      {"train.patience", "9"},
+      {"train.probe_every", "1"},
+      {"data.train", t.file("moved")},
+      {"data.valid", t.file("valid.txt")},
+      {"data.test", t.file("valid.txt")},
+      {"train.start", t.file("nowhere")},
+      {"train.threads", "2"},
+      {"train.precision", "bf16"},
+      {"train.recompute_levels", "1"},
+      {"train.reduce_precision", "bf16"},
+      {"train.shard_optimizer", "true"},
+      {"train.clip", "0.5"},
+      {"train.accumulate", "2"},
+      {"train.label_smoothing", "0.1"},
+      {"optimizer.beta2", "0.99"},
+      {"optimizer.epsilon", "1e-06"},
+      {"optimizer.weight_decay", "0.2"},
+      {"schedule.kind", "cosine"},
+      {"schedule.rate", "0.01"},
+      {"schedule.final_rate", "0.001"},
+      {"schedule.warmup", "1"},
+  };
+  const std::set<std::string> others = {"train.device", "distill.teacher", "data.threads"};
+  Arguments more;
+  for (const std::string& key : changeable_keys()) {
+    if (others.count(key) != 0) continue;
+    ASSERT_EQ(changes.count(key), 1u) << key;
+    more.insert(more.end(), {"--set", key + "=" + changes.at(key)});
+  }
+  EXPECT_EQ(more.size(), 2 * changes.size());
+  const Result result = t.train("run", more);
+  EXPECT_TRUE(contains(result.err, "continuing from step 2")) << result.err;
+  std::map<std::string, std::string> noted;
+  for (const std::string& line : lines_of(slurp(t.file("run/changes.jsonl")))) {
+    const auto json = nlohmann::json::parse(line);
+    EXPECT_EQ(json.at("step"), 2);
+    noted[json.at("key")] = json.at("now");
+  }
+  EXPECT_EQ(noted.erase("threads"), 1u);
+  for (const auto& [key, value] : changes) {
+    EXPECT_TRUE(noted[key] == value || noted[key] == "\"" + value + "\"") << key << noted[key];
+  }
+  EXPECT_EQ(noted.size(), changes.size());
+  EXPECT_EQ(step_of(t.checkpoints("run").back()), 5);
+}
+
+// Its weights are in its checkpoint.
+TEST(FineTunedRuns, NeedTheirStartNoMore) {
+  const Trainee t;
+  t.train("first", {"--set", "train.steps=2"});
+  const std::string start = "train.start=" + t.file("first");
+  t.train("run", {"--set", start, "--set", "train.steps=2"});
+  t.train("whole", {"--set", start, "--set", "train.steps=4"});
+  t.remove("first");
+  expect_refusal(rondo(t.command("other", {"--set", start})), ExitCode::bad_input,
+                 t.file("first") + ": no such run folder or model file");
+  t.train("run", {"--set", start, "--set", "train.steps=4"});
+  expect_same_run(t, "run", "whole");
 }
 
 // ---- divergence -------------------------------------------------------------------------------

@@ -7,6 +7,8 @@
 
 #include <set>
 
+#include "tests/support/event_file.h"
+#include "tests/train/file_size_limit.h"
 #include "tests/train/train_test_util.h"
 
 namespace rondo::test {
@@ -222,6 +224,26 @@ TEST(RunMetrics, ThatCannotBeWrittenAreSaidOnceAMinute) {
   EXPECT_NE(said.find("metrics.jsonl: cannot write: No space left on device"), std::string::npos)
       << said;
   EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 1) << said;
+}
+
+// Lines of metrics.jsonl, and what is said, still fit below the limit that the event file meets.
+TEST(RunMetrics, EventsThatCannotBeWrittenAreSaidToo) {
+  const testing::TempDir place;
+  RunFolder folder(place.path(), scripted_run());
+  folder.begin({});
+  const std::string events = testing::event_files(place.path()).at(0);
+  std::ofstream(events, std::ios::app) << std::string(4000, '.');
+  const std::string before = testing::slurp(events);
+  ::testing::internal::CaptureStderr();
+  {
+    const FileSizeLimit limit(before.size() + 1);
+    for (int64_t step = 1; step <= 2; ++step) folder.log(step, {{"loss", 1.0}});
+  }
+  const std::string said = ::testing::internal::GetCapturedStderr();
+  EXPECT_NE(said.find(events + ": cannot write: File too large"), std::string::npos) << said;
+  EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 1) << said;
+  EXPECT_EQ(metrics_of(place.path()).size(), 2U);
+  EXPECT_EQ(testing::slurp(events), before) << "no half of a record";
 }
 
 TEST(RunFolders, LoseWhatAKilledTrainerWasWriting) {

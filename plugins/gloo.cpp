@@ -93,14 +93,19 @@ class GlooCollectives : public Collectives {
     context_->connectFullMesh(addresses, device);
   }
 
-  void all_reduce(void* data, int64_t count, WireNumber number, int64_t timeout) override {
+  void all_reduce(void* data, int64_t count, WireNumber number, int64_t timeout,
+                  bool background) override {
+    gloo::AllreduceOptions o(context_);
+    o.setAlgorithm(gloo::AllreduceOptions::Algorithm::RING);
+    o.setTimeout(std::chrono::milliseconds(timeout));
+    o.setTag(background ? 1 : 0);  // keeps apart what runs at the same time
     switch (number) {
       case WireNumber::fp32:
-        return sum<float>(data, count, timeout, gloo::sum<float>);
+        return sum<float>(o, data, count, gloo::sum<float>);
       case WireNumber::fp64:
-        return sum<double>(data, count, timeout, gloo::sum<double>);
+        return sum<double>(o, data, count, gloo::sum<double>);
       case WireNumber::bf16:
-        return sum<uint16_t>(data, count, timeout, sum_bf16);
+        return sum<uint16_t>(o, data, count, sum_bf16);
     }
   }
 
@@ -158,14 +163,11 @@ class GlooCollectives : public Collectives {
   }
 
   template <class T>
-  void sum(void* data, int64_t count, int64_t timeout,
-           void (*add)(void*, const void*, const void*, size_t)) {
+  static void sum(gloo::AllreduceOptions& o, void* data, int64_t count,
+                  void (*add)(void*, const void*, const void*, size_t)) {
+    o.setReduceFunction(add);
     in_pieces(data, count * static_cast<int64_t>(sizeof(T)), [&](char* piece, int64_t size) {
-      gloo::AllreduceOptions o(context_);
       o.setOutput(reinterpret_cast<T*>(piece), static_cast<size_t>(size) / sizeof(T));
-      o.setReduceFunction(add);
-      o.setAlgorithm(gloo::AllreduceOptions::Algorithm::RING);
-      o.setTimeout(std::chrono::milliseconds(timeout));
       gloo::allreduce(o);
     });
   }

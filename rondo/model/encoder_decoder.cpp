@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "rondo/base/require.h"
+#include "rondo/nn/gradients.h"
 #include "rondo/nn/position.h"
 
 namespace rondo {
@@ -159,7 +160,9 @@ nn::LinearMap EncoderDecoder::head_map() const {
 
 LossSum EncoderDecoder::loss_of_target(const Tensor& target, const Tensor& labels, State& state,
                                        double smoothing) {
+  nn::ends_stage(state.get("memory"), 1);
   const Tensor y = decode_rows(target, state, Scope());
+  nn::ends_stage(y, 0);
   nn::Head head;
   head.map = head_map();
   return sum_cross_entropy(y, head, labels, -1, smoothing);

@@ -18,6 +18,10 @@ class EncoderDecoder : public Network {
   std::map<std::string, Stack*> stacks() const override {
     return {{"encoder", encoder_.get()}, {"decoder", decoder_.get()}};
   }
+  // A head tied to the target embedding is complete with it.
+  std::vector<std::vector<std::string>> gradient_stages() const override {
+    return {{"head."}, {"decoder.", "target_embedding"}};
+  }
 
   // source [B, S] → a state with the encoded source, ready for the first target tokens.
   State encode(const Tensor& source, const Scope& scope);

@@ -33,6 +33,9 @@ class Network : public nn::Module {
   virtual std::map<std::string, Stack*> stacks() const = 0;
   // Of its weights.
   at::Device device() const { return parameters().front().device(); }
+  // Training: prefixes of the names of parameters, by the nn::ends_stage() that a backward pass
+  // reaches once their gradients are complete. All others are complete only at the end.
+  virtual std::vector<std::vector<std::string>> gradient_stages() const { return {}; }
   // Training: batches per optimizer step, for modules that average over batches.
   virtual void batches_per_step(int64_t /*batches*/) {}
 };

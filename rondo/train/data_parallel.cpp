@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 #include <xxhash.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstring>
 #include <nlohmann/json.hpp>
@@ -53,6 +54,21 @@ StepLoss add_reports(const float* reports, int64_t size, StepRequests& requests)
   return total;
 }
 
+// Adds the length of its life to a sum.
+class Seconds {
+ public:
+  explicit Seconds(double& sum) : sum_(sum), begun_(std::chrono::steady_clock::now()) {}
+  ~Seconds() {
+    sum_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - begun_).count();
+  }
+  Seconds(const Seconds&) = delete;
+  Seconds& operator=(const Seconds&) = delete;
+
+ private:
+  double& sum_;
+  std::chrono::steady_clock::time_point begun_;
+};
+
 std::string describe_tensors(const NamedTensors& tensors) {
   std::string text;
   for (const auto& [name, tensor] : tensors) {
@@ -70,12 +86,8 @@ DataParallel::DataParallel(ProcessGroup* group, Network& network, const TrainCon
   if (config.sync_batch_norm) {
     norms_.emplace([group](double* data, int64_t count) { group->all_reduce(data, count); });
   }
-  int64_t at = 0;
-  for (const auto& item : network.named_parameters()) {
-    parameters_.push_back({item.value(), at});
-    at += item.value().numel();
-  }
-  gradient_count_ = at;
+  arrange(network);
+  int64_t at = gradient_count_;
   for (const auto& item : network.named_buffers()) {
     if (!item.value().is_floating_point()) continue;
     buffers_.push_back({item.value(), at});
@@ -86,20 +98,74 @@ DataParallel::DataParallel(ProcessGroup* group, Network& network, const TrainCon
   if (narrow_) wire_.resize(static_cast<size_t>(gradient_count_));
 }
 
-void DataParallel::pack(const StepLoss& mine, const StepRequests& requests) {
-  flat_.narrow(0, gradient_count_, flat_.numel() - gradient_count_).zero_();
-  float* there = flat_.data_ptr<float>() + reports_ - static_cast<int64_t>(parameters_.size());
-  for (size_t i = 0; i < parameters_.size(); ++i) {
+// Places parameters in the order in which their gradients are sent.
+void DataParallel::arrange(const Network& network) {
+  const auto prefixes = network.gradient_stages();
+  std::vector<std::vector<Tensor>> by_stage(prefixes.size() + 1);
+  for (const auto& item : network.named_parameters()) {
+    const auto begins = [&](const std::string& prefix) { return item.key().rfind(prefix, 0) == 0; };
+    const auto stage = std::find_if(prefixes.begin(), prefixes.end(), [&](const auto& names) {
+      return std::any_of(names.begin(), names.end(), begins);
+    });
+    by_stage[static_cast<size_t>(stage - prefixes.begin())].push_back(item.value());
+  }
+  for (const std::vector<Tensor>& tensors : by_stage) {
+    for (const Tensor& tensor : tensors) {
+      parameters_.push_back({tensor, gradient_count_});
+      gradient_count_ += tensor.numel();
+    }
+    stages_.push_back({parameters_.size(), gradient_count_});
+  }
+}
+
+void DataParallel::pack_gradients(const Stage& from, const Stage& to) {
+  for (size_t i = from.parameters; i < to.parameters; ++i) {
     const auto& [tensor, begin] = parameters_[i];
     const Tensor gradient = tensor.grad();
     Tensor place = flat_.narrow(0, begin, tensor.numel()).view(tensor.sizes());
-    there[i] = gradient.defined() ? 1.0F : 0.0F;
     if (gradient.defined()) {
       place.copy_(gradient);
     } else {
       place.zero_();
     }
   }
+  if (!narrow_) return;
+  const int64_t count = to.elements - from.elements;
+  Tensor wire = at::from_blob(wire_.data() + from.elements, {count}, at::kBFloat16);
+  wire.copy_(flat_.narrow(0, from.elements, count));
+}
+
+// Begins to send all stages below `count`, except the last, which reduce() sends: every process
+// sends them one by one in this order, whenever its backward pass completes them.
+void DataParallel::send_stages(size_t count) {
+  const at::NoGradGuard no_grad;
+  for (; sent_ < std::min(count, stages_.size() - 1); ++sent_) {
+    const Stage from = sent_ == 0 ? Stage{} : stages_[sent_ - 1];
+    const int64_t elements = stages_[sent_].elements - from.elements;
+    if (elements == 0) continue;
+    pack_gradients(from, stages_[sent_]);
+    sending_ = narrow_ ? group_->start_all_reduce_bf16(wire_.data() + from.elements, elements,
+                                                       std::move(sending_))
+                       : group_->start_all_reduce(flat_.data_ptr<float>() + from.elements, elements,
+                                                  std::move(sending_));
+  }
+}
+
+nn::StagesOfGradients::Listener DataParallel::sender() {
+  if (is_alone() || stages_.size() < 2) return nullptr;
+  return [this](int64_t stage) {
+    const Seconds spent(seconds_);
+    send_stages(static_cast<size_t>(stage) + 1);
+  };
+}
+
+void DataParallel::pack_rest(const StepLoss& mine, const StepRequests& requests) {
+  flat_.narrow(0, gradient_count_, flat_.numel() - gradient_count_).zero_();
+  float* there = flat_.data_ptr<float>() + reports_ - static_cast<int64_t>(parameters_.size());
+  for (size_t i = 0; i < parameters_.size(); ++i) {
+    there[i] = parameters_[i].tensor.grad().defined() ? 1.0F : 0.0F;
+  }
+  pack_gradients(sent_ == 0 ? Stage{} : stages_[sent_ - 1], stages_.back());
   for (const auto& [tensor, begin] : buffers_) {
     flat_.narrow(0, begin, tensor.numel()).view(tensor.sizes()).copy_(tensor);
   }
@@ -108,14 +174,15 @@ void DataParallel::pack(const StepLoss& mine, const StepRequests& requests) {
 }
 
 void DataParallel::sum() {
+  const int64_t sent = sent_ == 0 ? 0 : stages_[sent_ - 1].elements;
   auto* numbers = flat_.data_ptr<float>();
-  if (!narrow_) return group_->all_reduce(numbers, flat_.numel());
-  Tensor wire = at::from_blob(wire_.data(), {gradient_count_}, at::kBFloat16);
-  const Tensor gradients = flat_.narrow(0, 0, gradient_count_);
-  wire.copy_(gradients);
-  group_->all_reduce_bf16(wire_.data(), gradient_count_);
-  gradients.copy_(wire);
+  if (sending_.valid()) group_->wait(sending_);
+  sent_ = 0;
+  if (!narrow_) return group_->all_reduce(numbers + sent, flat_.numel() - sent);
+  group_->all_reduce_bf16(wire_.data() + sent, gradient_count_ - sent);
   group_->all_reduce(numbers + gradient_count_, flat_.numel() - gradient_count_);
+  const Tensor gradients = flat_.narrow(0, 0, gradient_count_);
+  gradients.copy_(at::from_blob(wire_.data(), {gradient_count_}, at::kBFloat16));
 }
 
 StepLoss DataParallel::unpack(StepRequests& requests) {
@@ -136,12 +203,11 @@ StepLoss DataParallel::unpack(StepRequests& requests) {
 StepLoss DataParallel::reduce(const StepLoss& mine, StepRequests& requests) {
   if (is_alone()) return mine;
   const at::NoGradGuard no_grad;
-  const auto begun = std::chrono::steady_clock::now();
-  pack(mine, requests);
+  const Seconds spent(seconds_);
+  send_stages(stages_.size());  // those that the backward pass has not reached
+  pack_rest(mine, requests);
   sum();
-  const StepLoss total = unpack(requests);
-  seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
-  return total;
+  return unpack(requests);
 }
 
 void DataParallel::agree(StepRequests& requests) {

@@ -1,7 +1,8 @@
-// Synchronous data parallelism: each process computes the gradients of its own rows, and one
-// all-reduce at the end of the step yields the step that one process with all rows would take. The
-// loss, the number of labels and each process's requests (stop, save) are part of the same
-// reduction, so that all processes make the same decisions.
+// Synchronous data parallelism: each process computes the gradients of its own rows, and an
+// all-reduce yields the step that one process with all rows would take. Gradients that are complete
+// early (Network::gradient_stages) are sent while the backward pass computes the others, which
+// follow at its end, together with the loss, the number of labels and each process's requests
+// (stop, save), so that all processes make the same decisions.
 #pragma once
 
 #include "rondo/nn/synchronized_norm.h"
@@ -26,14 +27,16 @@ class DataParallel {
   bool is_first() const { return shard().is_first(); }
   Shard shard() const { return shard_of(group_); }
 
+  // For compute_gradients(): begins to send the gradients of a stage. Empty without a group.
+  nn::StagesOfGradients::Listener sender();
   // Sums gradients (left in the parameters), losses and requests over the processes, and averages
   // the network's buffers (running statistics). A parameter that has no gradient in any process
   // stays without one.
   StepLoss reduce(const StepLoss& mine, StepRequests& requests);
-  // Total seconds spent in reduce(), including waiting for the slowest process.
+  // Total seconds spent in reduce(), including waiting for the slowest process, and in sender().
   double seconds() const { return seconds_; }
-  // The contiguous memory of all gradients, in parameter order; after reduce() the gradients are
-  // views of it. Undefined without a group.
+  // The contiguous memory of all gradients; after reduce() they are views of it. Undefined without
+  // a group.
   Tensor gradients() const { return is_alone() ? Tensor() : flat_.narrow(0, 0, gradient_count_); }
   // Reduces only the requests, between batches of an evaluation.
   void agree(StepRequests& requests);
@@ -53,7 +56,16 @@ class DataParallel {
     Tensor tensor;
     int64_t begin = 0;
   };
-  void pack(const StepLoss& mine, const StepRequests& requests);
+  // The gradients of a stage, those not sent early last: where parameters_ and elements of flat_
+  // end.
+  struct Stage {
+    size_t parameters = 0;
+    int64_t elements = 0;
+  };
+  void arrange(const Network& network);
+  void send_stages(size_t count);
+  void pack_gradients(const Stage& from, const Stage& to);
+  void pack_rest(const StepLoss& mine, const StepRequests& requests);
   void sum();
   StepLoss unpack(StepRequests& requests);
 
@@ -61,13 +73,16 @@ class DataParallel {
   Network& network_;
   std::optional<nn::SynchronizedNorms> norms_;  // with train.sync_batch_norm
   bool narrow_;                                 // gradients are sent as bf16
+  std::vector<Stage> stages_;
+  size_t sent_ = 0;  // stages of this step
   std::vector<Place> parameters_;
   std::vector<Place> buffers_;
   int64_t gradient_count_ = 0;  // elements of all gradients
   int64_t reports_ = 0;         // offset of the processes' reports
-  Tensor flat_;                 // gradients, buffers, flags of defined gradients, reports
+  Tensor flat_;                 // gradients by stage, buffers, flags of defined gradients, reports
   std::vector<uint16_t> wire_;
   double seconds_ = 0;
+  std::future<void> sending_;  // uses the memory above, so it is destroyed first
 };
 
 // The rows of one process: [first, first + count) of each tensor; rows past the end are zero.

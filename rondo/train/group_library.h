@@ -15,12 +15,14 @@ enum class WireNumber { fp32, fp64, bf16 };
 
 // Connections between all processes of a group. All processes call every function in the same
 // order, except send() and receive(), which only two call. Failures throw std::runtime_error and
-// leave the object unusable. Timeouts are in milliseconds.
+// leave the object unusable. Timeouts are in milliseconds. Only sums in the background may run on
+// another thread than everything else, one at a time.
 class Collectives {
  public:
   virtual ~Collectives() = default;
   // Sums in place; bitwise equal on all ranks and, for a given group size, from run to run.
-  virtual void all_reduce(void* data, int64_t count, WireNumber number, int64_t timeout) = 0;
+  virtual void all_reduce(void* data, int64_t count, WireNumber number, int64_t timeout,
+                          bool background) = 0;
   virtual void broadcast(void* data, int64_t bytes, int64_t root, int64_t timeout) = 0;
   virtual void barrier(int64_t timeout) = 0;
   // In place: rank r contributes bytes[r] bytes, stored after those of the lower ranks.

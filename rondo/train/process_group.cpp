@@ -102,20 +102,42 @@ void ProcessGroup::attempt(const Operation& operation) {
 
 void ProcessGroup::all_reduce(float* data, int64_t count) {
   attempt([&] {
-    collectives_->all_reduce(data, count, WireNumber::fp32, milliseconds(place_.timeout));
+    collectives_->all_reduce(data, count, WireNumber::fp32, milliseconds(place_.timeout), false);
   });
 }
 
 void ProcessGroup::all_reduce(double* data, int64_t count) {
   attempt([&] {
-    collectives_->all_reduce(data, count, WireNumber::fp64, milliseconds(place_.timeout));
+    collectives_->all_reduce(data, count, WireNumber::fp64, milliseconds(place_.timeout), false);
   });
 }
 
 void ProcessGroup::all_reduce_bf16(uint16_t* data, int64_t count) {
   attempt([&] {
-    collectives_->all_reduce(data, count, WireNumber::bf16, milliseconds(place_.timeout));
+    collectives_->all_reduce(data, count, WireNumber::bf16, milliseconds(place_.timeout), false);
   });
+}
+
+std::future<void> ProcessGroup::start(void* data, int64_t count, WireNumber number,
+                                      std::future<void> before) {
+  return std::async(std::launch::async, [=, before = std::move(before)]() mutable {
+    if (before.valid()) before.get();
+    collectives_->all_reduce(data, count, number, milliseconds(place_.timeout), true);
+  });
+}
+
+std::future<void> ProcessGroup::start_all_reduce(float* data, int64_t count,
+                                                 std::future<void> before) {
+  return start(data, count, WireNumber::fp32, std::move(before));
+}
+
+std::future<void> ProcessGroup::start_all_reduce_bf16(uint16_t* data, int64_t count,
+                                                      std::future<void> before) {
+  return start(data, count, WireNumber::bf16, std::move(before));
+}
+
+void ProcessGroup::wait(std::future<void>& started) {
+  attempt([&] { started.get(); });
 }
 
 void ProcessGroup::broadcast(void* data, int64_t bytes, int64_t root) {

@@ -2,6 +2,7 @@
 // barriers. All processes of a group call the same functions in the same order.
 #pragma once
 
+#include <future>
 #include <memory>
 #include <string>
 #include <vector>
@@ -36,6 +37,11 @@ class ProcessGroup {
   void all_reduce(float* data, int64_t count);
   void all_reduce(double* data, int64_t count);
   void all_reduce_bf16(uint16_t* data, int64_t count);
+  // The same on another thread, after `before` (may be invalid); `data` must stay until wait(), or
+  // until the result is destroyed, which waits too.
+  std::future<void> start_all_reduce(float* data, int64_t count, std::future<void> before);
+  std::future<void> start_all_reduce_bf16(uint16_t* data, int64_t count, std::future<void> before);
+  void wait(std::future<void>& started);
   void broadcast(void* data, int64_t bytes, int64_t root = 0);
   void barrier();
   // A barrier for work that one process does alone and that may take long, such as writing a
@@ -58,6 +64,7 @@ class ProcessGroup {
  private:
   template <class Operation>
   void attempt(const Operation& operation);
+  std::future<void> start(void* data, int64_t count, WireNumber number, std::future<void> before);
 
   GroupPlace place_;
   Meeting meeting_;

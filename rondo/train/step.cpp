@@ -6,7 +6,6 @@
 
 #include "rondo/base/random.h"
 #include "rondo/kernels/optimizer.h"
-#include "rondo/nn/gradients.h"
 #include "rondo/nn/kernel_choice.h"
 #include "rondo/nn/precision.h"
 #include "rondo/recurrence/stack.h"
@@ -20,7 +19,8 @@ void prepare_network(Network& network, const TrainConfig& config) {
   network.batches_per_step(config.accumulate);
 }
 
-StepLoss compute_gradients(Task& task, const TrainConfig& config, int64_t number, int64_t rank) {
+StepLoss compute_gradients(Task& task, const TrainConfig& config, int64_t number, int64_t rank,
+                           const nn::StagesOfGradients::Listener& completed) {
   at::manual_seed(counter_draw(static_cast<uint64_t>(config.seed), "step",
                                static_cast<uint64_t>(number), static_cast<uint64_t>(rank)));
   task.network().train();
@@ -29,6 +29,8 @@ StepLoss compute_gradients(Task& task, const TrainConfig& config, int64_t number
   for (int64_t i = 0; i < config.accumulate; ++i) {
     const nn::MixedPrecision mixed(config.precision == "bf16");
     const nn::GradientsInPlace in_place;
+    const bool last = i + 1 == config.accumulate;
+    const nn::StagesOfGradients stages(last ? completed : nullptr);
     const LossSum loss = task.next_loss();
     loss.sum.backward();
     const double sum = loss.sum.item<double>();

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "rondo/config/train_config.h"
+#include "rondo/nn/gradients.h"
 #include "rondo/train/task.h"
 
 namespace rondo {
@@ -14,8 +15,10 @@ struct StepLoss {
   double sum = 0;
   int64_t count = 0;
 };
-// `rank` in a group of processes: each draws its own dropout masks.
-StepLoss compute_gradients(Task& task, const TrainConfig& config, int64_t number, int64_t rank = 0);
+// `rank` in a group of processes: each draws its own dropout masks. `completed` is called when the
+// gradients of a stage (Network::gradient_stages) are those of all batches.
+StepLoss compute_gradients(Task& task, const TrainConfig& config, int64_t number, int64_t rank = 0,
+                           const nn::StagesOfGradients::Listener& completed = {});
 
 // The norm of the mean gradient over `count` losses, and the factor that turns summed gradients
 // into that mean, clipped (`clip` 0: no clipping).

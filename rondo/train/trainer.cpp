@@ -189,7 +189,8 @@ class Trainer {
   // One optimizer step: gradients of `accumulate` batches, scaled to their mean, clipped, applied.
   void step(Progress& progress) {
     const int64_t number = ++counters_.step;
-    const StepLoss mine = compute_gradients(task_, config_.train, number, group_.shard().rank);
+    const StepLoss mine =
+        compute_gradients(task_, config_.train, number, group_.shard().rank, group_.sender());
     requests_ = own_requests();
     const auto [sum, count] = group_.reduce(mine, requests_);
     const double mean = sum / static_cast<double>(std::max<int64_t>(count, 1));

@@ -82,6 +82,44 @@ TEST(ProcessGroup, SumsAreRightAndTheSameBitsEverywhere) {
   }
 }
 
+TEST(ProcessGroup, SumsInTheBackgroundRunBesideOthers) {
+  constexpr size_t kCount = 300007;
+  expect_well(in_group(3, [](ProcessGroup& group) {
+    const auto whole = [&](std::vector<float> values) {
+      group.all_reduce(values.data(), static_cast<int64_t>(values.size()));
+      return values;
+    };
+    std::vector<float> a = numbers_of(group.rank(), kCount);
+    std::vector<float> b = numbers_of(group.rank() + 10, kCount / 3);
+    const std::vector<float> sum_a = whole(a);
+    const std::vector<float> sum_b = whole(b);
+    for (int round = 0; round < 20; ++round) {
+      std::vector<float> x = a;
+      std::vector<float> y = b;
+      std::future<void> started = group.start_all_reduce(x.data(), kCount, {});
+      started = group.start_all_reduce(y.data(), kCount / 3, std::move(started));
+      ASSERT_EQ(whole(a), sum_a);
+      group.wait(started);
+      ASSERT_EQ(x, sum_a);
+      ASSERT_EQ(y, sum_b);
+    }
+  }));
+}
+
+TEST(ProcessGroup, ALostProcessEndsASumInTheBackground) {
+  const auto errors = in_group(2, [](ProcessGroup& group) {
+    if (group.rank() == 1) {
+      group.abort("out of memory");
+      throw Error(ExitCode::failure, "out of memory");
+    }
+    std::vector<float> numbers(1000);
+    std::future<void> started = group.start_all_reduce(numbers.data(), 1000, {});
+    group.wait(started);
+  });
+  EXPECT_EQ(errors[0].rfind("7: ", 0), 0U) << errors[0];
+  EXPECT_NE(errors[0].find("rank 1 ended: out of memory"), std::string::npos) << errors[0];
+}
+
 TEST(ProcessGroup, Bf16RoundsToEightBits) {
   expect_well(in_group(3, [](ProcessGroup& group) {
     const auto narrow = [](float x) {

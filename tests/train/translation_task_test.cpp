@@ -2,6 +2,9 @@
 // resume, what is rejected.
 #include "rondo/train/translation_task.h"
 
+#include <fmt/format.h>
+
+#include "rondo/train/step.h"
 #include "tests/train/train_test_util.h"
 
 namespace rondo::test {
@@ -90,6 +93,47 @@ TEST(TranslationTask, BatchingDoesNotChangeTheGradient) {
   for (const auto& [name, gradient] : gradients_b) {
     const double scale = std::max(1.0, gradient.abs().max().item<double>());
     expect_near(gradients_a.at(name), gradient, 1e-4 * scale, name);
+  }
+}
+
+// What a group sends while a backward pass is under way must not change anymore.
+TEST(TranslationTask, GradientsOfAStageAreComplete) {
+  const PairFixture fixture;
+  for (const char* style : {"ringformer", "fairseq"}) {
+    for (const char* scheme : {"vanilla", "universal", "ring"}) {
+      for (const int64_t recompute : {0, 1}) {
+        SCOPED_TRACE(fmt::format("{} {} {}", style, scheme, recompute));
+        RunConfig config = pair_run(fixture, scheme);
+        translator_of(config).style = style;
+        config.train.accumulate = 2;
+        config.train.recompute_levels = recompute;
+        TranslationTask task(config, fixture.cache());
+        prepare_network(task.network(), config.train);
+        std::vector<int64_t> seen;
+        std::vector<NamedTensors> early;
+        compute_gradients(task, config.train, 1, 0, [&](int64_t stage) {
+          seen.push_back(stage);
+          early.push_back(gradients_of(task.network()));
+        });
+        ASSERT_EQ(seen, (std::vector<int64_t>{0, 1}));
+        const auto prefixes = task.network().gradient_stages();
+        const NamedTensors last = gradients_of(task.network());
+        size_t complete = 0;
+        for (const auto& [name, gradient] : last) {
+          for (size_t stage = 0; stage < prefixes.size(); ++stage) {
+            for (const std::string& prefix : prefixes[stage]) {
+              if (name.rfind(prefix, 0) != 0) continue;
+              EXPECT_TRUE(early[stage].count(name) > 0 && early[stage].at(name).equal(gradient))
+                  << name;
+              ++complete;
+            }
+          }
+        }
+        EXPECT_GT(complete, last.size() / 2);
+        EXPECT_FALSE(early[1].count("source_embedding") > 0 &&
+                     early[1].at("source_embedding").equal(last.at("source_embedding")));
+      }
+    }
   }
 }
 

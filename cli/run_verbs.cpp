@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <climits>
 #include <csignal>
-#include <cstdlib>
 #include <filesystem>
 
 #include "cli/command_line.h"
@@ -59,8 +58,8 @@ void continue_run(TrainOptions& options) {
 
 // Whether another process of the same training job logs for this one.
 bool is_silent(const TrainOptions& options) {
-  const char* rank = std::getenv("RANK");
-  return starts_workers(options) || (rank != nullptr && std::string(rank) != "0");
+  const auto place = launched_place();
+  return starts_workers(options) || (place.has_value() && place->rank != "0");
 }
 
 // A path with a folder or an extension is meant as data; a bare name may be a misspelled recipe.

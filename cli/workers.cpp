@@ -14,7 +14,9 @@
 
 #include "rondo/base/child_process.h"
 #include "rondo/base/error.h"
+#include "rondo/base/launcher.h"
 #include "rondo/base/log.h"
+#include "rondo/base/text.h"
 
 namespace rondo::cli {
 namespace {
@@ -125,18 +127,29 @@ int watch(std::vector<ChildProcess>& workers, double timeout) {
 
 }  // namespace
 
+std::optional<LaunchedPlace> launched_place() {
+  const auto value_of = [](const char* name) -> std::optional<std::string> {
+    const char* value = std::getenv(name);
+    if (value == nullptr || *value == '\0') return std::nullopt;
+    return value;
+  };
+  const Launcher* launcher = find_launcher(value_of);
+  if (launcher == nullptr) return std::nullopt;
+  return LaunchedPlace{launcher->name, *value_of(launcher->rank), *value_of(launcher->size)};
+}
+
 bool starts_workers(const TrainOptions& options) {
   if (options.workers < 2 || std::getenv(kGroupFile) != nullptr) return false;
   if (options.dry_run) {
     throw Error(ExitCode::usage, "train: --dry-run measures one process", "omit --workers");
   }
-  for (const char* name : {"RANK", "OMPI_COMM_WORLD_RANK"}) {
-    if (std::getenv(name) == nullptr) continue;
+  if (const auto place = launched_place(); place.has_value() && place->size != "1") {
     throw Error(ExitCode::usage,
-                fmt::format("train: --workers given, but a launcher started this process as one of "
-                            "several ({} is set)",
-                            name),
-                "omit --workers");
+                fmt::format("train: --workers {} given, but {} started this process as rank {} of "
+                            "{}: each of them would start {} more",
+                            options.workers, place->launcher, printable(place->rank),
+                            printable(place->size), options.workers),
+                "omit --workers; for this machine alone, start 'rondo train' without the launcher");
   }
   return true;
 }

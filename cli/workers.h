@@ -1,9 +1,20 @@
 // rondo train --workers N: starts and supervises one process per rank.
 #pragma once
 
+#include <optional>
+#include <string>
+
 #include "cli/verbs.h"
 
 namespace rondo::cli {
+
+// This process's place in a group as its environment has it, unchecked.
+struct LaunchedPlace {
+  std::string launcher;  // "Slurm"
+  std::string rank, size;
+};
+// Nothing if no launcher started this process.
+std::optional<LaunchedPlace> launched_place();
 
 // Whether this process starts the workers, rather than being one. Throws Error{usage} if a launcher
 // already started it as one of several.

@@ -10,6 +10,7 @@
 
 #include "rondo/base/error.h"
 #include "rondo/base/files.h"
+#include "rondo/base/launcher.h"
 #include "rondo/base/text.h"
 
 namespace rondo {
@@ -36,26 +37,6 @@ int64_t number_of(const Environment& environment, const char* name, int64_t low,
         "launchers set it (torchrun, srun, mpirun); unset it to train with one process");
   }
   return value;
-}
-
-// A launcher's variables for rank, group size and group size on this machine.
-struct Launcher {
-  const char* name;
-  const char* rank;
-  const char* size;
-  const char* local_size;
-};
-constexpr Launcher kLaunchers[] = {
-    {"torchrun", "RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE"},
-    {"Open MPI", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE"},
-    // Not SLURM_NTASKS, which is also set in a batch script that starts no step.
-    {"Slurm", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_STEP_TASKS_PER_NODE"}};
-
-const Launcher* launcher_of(const Environment& environment) {
-  for (const Launcher& launcher : kLaunchers) {
-    if (environment(launcher.rank) && environment(launcher.size)) return &launcher;
-  }
-  return nullptr;
 }
 
 // Slurm sets a list ("4(x2),3"); its first entry is enough to divide the cores.
@@ -136,7 +117,7 @@ std::string first_slurm_node(const std::string& list) {
 }
 
 std::optional<GroupPlace> find_group(const GroupOptions& options, const Environment& environment) {
-  const Launcher* launcher = launcher_of(environment);
+  const Launcher* launcher = find_launcher(environment);
   if (launcher == nullptr) {
     if (options.file.empty()) return std::nullopt;
     refuse_place("--group-file: the environment does not say which process of the group this is",

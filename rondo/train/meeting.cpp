@@ -14,6 +14,7 @@
 #include "rondo/base/files.h"
 #include "rondo/base/log.h"
 #include "rondo/base/sha256.h"
+#include "rondo/base/text.h"
 
 namespace rondo {
 namespace {
@@ -201,8 +202,14 @@ std::string Meeting::join_once(const std::string& host, int64_t port, const std:
   const Deadline greeting = deadline_in(kGreetingSeconds);
   const auto& [rank, size] = place_.shard;
   GroupSocket host_socket = GroupSocket::connect_to(host, port, greeting);
-  const std::string asked =
-      parsed(host_socket.receive_text(greeting, kMostGreeting)).value("asked", "");
+  const nlohmann::json welcome = parsed(host_socket.receive_text(greeting, kMostGreeting));
+  if (const std::string format = welcome.value("format", ""); format != kMeetingFormat) {
+    throw Error(ExitCode::bad_input,
+                fmt::format("rank {}: expected '{}' from rank 0 at {}, port {}, got '{}'", rank,
+                            kMeetingFormat, host, port, printable(format)),
+                "start every process of a group with the same build");
+  }
+  const std::string asked = welcome.value("asked", "");
   const std::string mine = random_text();
   const nlohmann::json card = {{"rank", rank},
                                {"size", size},

@@ -2,17 +2,20 @@
 """The cost of training on several machines: a model of the time per step, and measurements to check it.
 
   tools/scale.py table                  days for each paper's full recipe on 1 to 256 nodes (docs/scale.md)
-  tools/scale.py measure                gradient all-reduce between network namespaces with shaped links, against the model;
-                                        needs root and iproute2
+  tools/scale.py measure                training between network namespaces with shaped links, against the model; needs root
+                                        and iproute2; --task, --processes and --gigabits choose from what it measures
   tools/scale.py efficiency             two processes with one thread each against one process with two threads, taking turns
   --binary PATH                         another binary than build/release/rondo
 
-The model: step(N) = 6 · multiply-adds · rows / (N · rate) + sum(N), where 6 = 2 operations, forward once and backward twice;
-sum(N) = 2 (N - 1) / N · bytes / bandwidth + 2 (N - 1) · latency: each number passes every link of a ring twice. Nothing overlaps.
+The model: step(N) = 6 · multiply-adds · rows / (N · rate) + wait(N), where 6 = 2 operations, forward once and backward twice.
+A sum takes 2 (N - 1) / N · bytes / bandwidth + 2 (N - 1) · latency: each number passes every link of a ring twice. Translation
+sends the head's gradients when the forward pass ends (which computes them), those of the decoder and the target embedding after
+the decoder's backward pass, the others at the end; it waits for what is not sent by then. Other networks send all at the end.
 Standard library only.
 """
 
 import argparse
+import itertools
 import json
 import os
 import pathlib
@@ -26,6 +29,8 @@ RECIPES = [("ringformer-translation", "ringformer/mt-base", 512, 210000, 28),
            ("ringformer-image-1k", "ringformer/image-base", 4096, 15650, 0),
            ("block-recurrent-bytes", "brt/rec-fixed-skip", 32, 500000, 0),
            ("sret", "sret/t", 512, 750684, 0)]
+# Parts of `rondo info` whose gradients translation sends early (EncoderDecoder::gradient_stages).
+STAGES = [["head"], ["decoder", "target_embedding"]]
 NODES = [1, 2, 4, 16, 64, 256]
 GIGABITS = [1, 10, 100]
 
@@ -79,9 +84,27 @@ def sum_seconds(nodes, size, gigabits, latency):
     return 2 * (nodes - 1) / nodes * size * 8 / (gigabits * 1e9) + 2 * (nodes - 1) * latency
 
 
-def info(options, model, tokens):
+def parts_of(found, names):
+    return [part for part in found["parts"] if part["name"].split(".")[0] in names]
+
+
+def step_seconds(found, compute, sum_of):
+    """A step that computes for `compute` seconds, and how long of it the process waits for sums; sum_of: bytes → seconds."""
+    total = lambda key, parts: sum(part[key] for part in parts)
+    stages = [parts_of(found, names) for names in STAGES] if parts_of(found, ["decoder"]) else []
+    backward = lambda name: 4 / 6 * compute * total("macs", parts_of(found, [name])) / found["macs"]
+    ready = [compute - backward("encoder") - backward("decoder"), compute - backward("encoder")]
+    sent = 0
+    for parts, when in zip(stages, ready):
+        sent = max(sent, when) + sum_of(4 * total("parameters", parts))
+    rest = found["parameters"] - sum(total("parameters", parts) for parts in stages)
+    end = max(sent, compute) + sum_of(4 * rest)
+    return end, end - compute
+
+
+def info(options, model, tokens=0):
     more = ["--tokens", str(tokens)] if tokens else []
-    return json.loads(subprocess.run([options.binary, "info", model, "--json", *more], check=True, stdout=subprocess.PIPE).stdout)
+    return json.loads(subprocess.run([options.binary, "info", str(model), "--json", *more], check=True, stdout=subprocess.PIPE).stdout)
 
 
 def table(options):
@@ -97,11 +120,11 @@ def table(options):
                 if nodes > rows:
                     cells.append("—")
                     continue
-                share = sum_seconds(nodes, size, gigabits, options.latency)
-                step = 6 * found["macs"] * rows / (nodes * options.rate) + share
-                cells.append(f"{step * steps / 86400:.1f} ({share / step:.0%})")
+                step, waits = step_seconds(found, 6 * found["macs"] * rows / (nodes * options.rate),
+                                           lambda n: sum_seconds(nodes, n, gigabits, options.latency))
+                cells.append(f"{step * steps / 86400:.1f} ({waits / step:.0%})")
             print(f"| {recipe} | {size / 1e6:.0f} | {gigabits} | " + " | ".join(cells) + " |")
-    print("\nIn parentheses: the share of the sum of gradients. —: fewer rows than nodes.")
+    print("\nIn parentheses: the share of waiting for the sum of gradients. —: fewer rows than nodes.")
 
 
 class Workplace:
@@ -154,7 +177,7 @@ def efficiency(options):
         share = statistics.median(shares)
         print(f"| {task} | {statistics.median(whole):.0f} {unit} | {statistics.median(parts):.0f} | {statistics.median(ratio):.2f} "
               f"({min(ratio):.2f} to {max(ratio):.2f}) | {4 * run['parameters'] / 1e6:.0f} MB, "
-              f"{1000 * share * statistics.median(seconds):.0f} ms, {share:.1%} |")
+              f"{1000 * share * statistics.median(seconds):.0f} ms, {share:.1%} |", flush=True)
     shutil.rmtree(place.folder)
 
 
@@ -192,30 +215,32 @@ def measure(options):
     secret = place.folder / "secret"
     secret.write_text("only for this measurement")
     secret.chmod(0o600)
-    print("| processes | Gbit/s | MB | sum of gradients, measured | by the model |")
-    print("|---|---|---|---|---|")
-    for size in 2, 4:
-        for gigabits in 1, 0.25:
-            network = ShapedNetwork(size, gigabits)
-            try:
-                run = f"lm-{size}-{gigabits}"
-                children = []
-                for rank in range(size):
-                    words = place.words("lm", run, "--group-secret-file", str(secret), "--set", "train.threads=1", "--set",
-                                        "train.batch=1")
-                    environment = {**os.environ, "RANK": str(rank), "WORLD_SIZE": str(size), "LOCAL_WORLD_SIZE": "1",
-                                   "MASTER_ADDR": "10.99.0.1", "MASTER_PORT": "29400"}
-                    children.append(subprocess.Popen(["ip", "netns", "exec", network.names[rank], *words], env=environment,
-                                                     stdout=subprocess.DEVNULL))
-                if any(child.wait() != 0 for child in children):
-                    raise SystemExit("a process failed")
-            finally:
-                network.close()
-            lines = place.metrics(run)
-            took = [b["reduce_share"] * (b["seconds"] - a["seconds"]) for a, b in zip(lines, lines[1:])]
-            bytes_of = 4 * json.loads((place.folder / run / "run.json").read_text())["parameters"]
-            print(f"| {size} | {gigabits:g} | {bytes_of / 1e6:.0f} | {statistics.median(took):.2f} s | "
-                  f"{sum_seconds(size, bytes_of, gigabits, options.latency):.2f} s |")
+    print("| model | processes | Gbit/s | MB | a step | of it waiting for sums | by the model |")
+    print("|---|---|---|---|---|---|---|")
+    for task, size, gigabits in itertools.product(options.task or TASKS, options.processes, options.gigabits):
+        network = ShapedNetwork(size, gigabits)
+        try:
+            run = f"{task}-{size}-{gigabits}"
+            children = []
+            for rank in range(size):
+                words = place.words(task, run, "--group-secret-file", str(secret), "--set", "train.threads=1", "--set",
+                                    f"train.batch={1 if task == 'lm' else options.rows}")
+                environment = {**os.environ, "RANK": str(rank), "WORLD_SIZE": str(size), "LOCAL_WORLD_SIZE": "1",
+                               "MASTER_ADDR": "10.99.0.1", "MASTER_PORT": "29400"}
+                children.append(subprocess.Popen(["ip", "netns", "exec", network.names[rank], *words], env=environment,
+                                                 stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL))
+            if any([child.wait() != 0 for child in children]):
+                raise SystemExit("a process failed")
+        finally:
+            network.close()
+        lines = place.metrics(run)
+        steps = [b["seconds"] - a["seconds"] for a, b in zip(lines, lines[1:])]
+        waits = [b["reduce_share"] * step for b, step in zip(lines[1:], steps)]
+        compute = statistics.median(step - wait for step, wait in zip(steps, waits))
+        found = info(options, place.folder / f"{task}.toml")
+        model = step_seconds(found, compute, lambda n: sum_seconds(size, n, gigabits, options.latency))[1]
+        print(f"| {task} | {size} | {gigabits:g} | {4 * found['parameters'] / 1e6:.0f} | {statistics.median(steps):.2f} s | "
+              f"{statistics.median(waits):.2f} s | {model:.2f} s |", flush=True)
     shutil.rmtree(place.folder)
 
 
@@ -226,6 +251,10 @@ def main():
     parser.add_argument("--rate", type=float, default=1e12, help="operations per second of a node in training")
     parser.add_argument("--latency", type=float, default=50e-6, help="seconds")
     parser.add_argument("--turns", type=int, default=5)
+    parser.add_argument("--task", action="append", choices=TASKS)
+    parser.add_argument("--processes", type=int, nargs="+", default=[2, 4])
+    parser.add_argument("--rows", type=int, default=64, help="measure: sentence pairs per batch, at most")
+    parser.add_argument("--gigabits", type=float, nargs="+", default=[1, 0.25])
     options = parser.parse_args()
     options.binary = str(pathlib.Path(options.binary).resolve())
     {"table": table, "measure": measure, "efficiency": efficiency}[options.what](options)

@@ -1,26 +1,31 @@
 // The Translate and Classify tabs.
 "use strict";
 
-// Source tokens across, target tokens down; darker means more attention.
+// Byte models have tokens that are parts of a character.
+const tokenName = (token) => token.replaceAll("\ufffd", "·").replaceAll("\n", "⏎");
+
+// Source tokens across, target tokens down; stronger color means more attention, the strongest cell has all of it.
 function showAttention(attention) {
   $("attention").replaceChildren();
   if (!attention) return;
   const table = element("table", null);
   const head = element("tr", null);
-  head.append(element("th", ""), ...attention.source.map((token) => element("th", token)));
+  head.append(element("th", ""), ...attention.source.map((token) => element("th", tokenName(token))));
   table.append(head);
+  const strongest = Math.max(...attention.weights.flat());
   for (const [t, token] of attention.target.entries()) {
     const row = element("tr", null);
-    row.append(element("th", token));
+    row.append(element("th", tokenName(token)));
     for (const weight of attention.weights[t]) {
       const cell = element("td", "", { title: weight.toFixed(3) });
-      cell.style.background = `rgba(var(--better), ${Math.min(1, weight * 1.3).toFixed(2)})`;
-      cell.style.minWidth = "1.6rem";
+      cell.style.background = `rgba(var(--better), ${(weight / strongest).toFixed(2)})`;
       row.append(cell);
     }
     table.append(row);
   }
-  $("attention").append(element("h2", "Attention from each target token (rows) to the source (columns), last level, mean over heads"), table);
+  const scroll = element("div", null, { className: "scroll", tabIndex: 0 });
+  scroll.append(table);
+  $("attention").append(element("h2", "Attention from each target token (rows) to the source (columns), first line, last level, mean over heads"), scroll);
 }
 
 async function translateText() {

@@ -12,7 +12,7 @@
 namespace rondo {
 namespace {
 
-constexpr const char* kNothing = "–";
+constexpr const char* kNoFigure = "–";
 
 int digits_of(const std::string& metric) {
   if (metric == "bits_per_token" || metric == "bits_per_byte") return 4;
@@ -51,9 +51,9 @@ std::vector<std::string> cells_of(const TableResults& results, const TableColumn
   return {row.label,
           table_count(parameters),
           table_count(cell.multiply_adds),
-          cell.seeds.empty() ? kNothing : fmt::format("{:.1f}", time),
+          cell.seeds.empty() ? kNoFigure : fmt::format("{:.1f}", time),
           score,
-          cell.paper.has_value() ? fmt::format("{:g}", *cell.paper) : kNothing};
+          cell.paper.has_value() ? fmt::format("{:g}", *cell.paper) : kNoFigure};
 }
 
 using Lines = TableLines;
@@ -173,14 +173,14 @@ std::string metric_title(const std::string& metric) {
 }
 
 std::string table_count(double count) {
-  if (count <= 0) return kNothing;
+  if (count <= 0) return kNoFigure;
   if (count >= 1e9) return fmt::format("{:.2f} G", count / 1e9);
   if (count >= 1e6) return fmt::format("{:.2f} M", count / 1e6);
   return fmt::format("{:.0f} k", count / 1e3);
 }
 
 std::string table_score(const CellResult& cell, const std::string& metric) {
-  if (cell.seeds.empty()) return kNothing;
+  if (cell.seeds.empty()) return kNoFigure;
   std::string mean = number(cell.score.mean, metric);
   if (!std::isfinite(cell.score.high)) return mean;
   return fmt::format("{} ± {}", mean, number(cell.score.high - cell.score.mean, metric));

@@ -27,6 +27,9 @@ void describe_http_limits(OptionVisitor& v, ServeVerb& o) {
   v.option("--text-bytes", o.text_bytes, "maximum size of a text body", between(1, kMostBytes));
   v.option("--image-bytes", o.image_bytes, "maximum size of an image body", between(1, kMostBytes));
   v.option("--image-pixels", o.image_pixels, "maximum pixels of an image", between(1, kMostBytes));
+  v.option("--image-side", o.image_side, "maximum pixels of a side of an image",
+           between(1, 1 << 20));
+  v.option("--json-depth", o.json_depth, "maximum nesting of a JSON body", between(1, 1000));
   v.option("--state-file-bytes", o.state_file_bytes, "maximum size of an uploaded state file",
            between(1, kMostBytes));
 }
@@ -44,6 +47,9 @@ void describe(OptionVisitor& v, ServeVerb& o) {
   v.option("--precision", o.precision,
            "precision of the linear layers' weights (image models: always fp32)",
            one_of({"fp32", "bf16", "int8"}));
+  v.list("--loops", o.loops,
+         "language models that reuse blocks: also serve these numbers of loops (recursive) or "
+         "levels (ring, universal), for requests with `loops`");
   describe(v, o.load);
   describe(v, o.compute);
   v.option("--running", o.running, "maximum sequences computed concurrently", between(1, 4096));

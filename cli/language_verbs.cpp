@@ -9,6 +9,7 @@
 #include "cli/engine_loader.h"
 #include "cli/serve_options.h"
 #include "rondo/base/error.h"
+#include "rondo/base/server_signals.h"
 
 namespace rondo::cli {
 namespace {
@@ -103,6 +104,7 @@ void add_serve(CLI::App& app, int& exit_code) {
             "rondo serve runs/novel de-en=runs/multi30k --listen 127.0.0.1:8080"},
            options)
       ->callback([options, &exit_code] {
+        block_server_signals();  // before libraries are loaded, which start threads
         for (const std::string& run : options->runs) check_trained(run_of(run), "");
         exit_code = run_engine("serve", *options);
       });

@@ -13,6 +13,7 @@ struct ServeVerb {
   std::string state_folder;
   std::string tokenizer;
   std::string precision = "fp32";
+  std::vector<std::string> loops;
   LoadOptions load;
   ComputeOptions compute;
   // Limits (rondo/serve/limits.h).
@@ -29,11 +30,13 @@ struct ServeVerb {
   int64_t text_bytes = 8 << 20;
   int64_t image_bytes = 16 << 20;
   int64_t image_pixels = 50'000'000;
+  int64_t image_side = 16384;
   int64_t state_file_bytes = int64_t{1} << 30;
   int64_t lines = 1024;
   int64_t states = 256;
   int64_t state_bytes = int64_t{1} << 30;
   double state_ttl = 0;
+  int64_t json_depth = 32;
   int64_t header_bytes = 16 << 10;
   int64_t header_fields = 100;
   double header_seconds = 5;

@@ -1,8 +1,15 @@
 // rondo serve: models over HTTP.
 #include "rondo/serve/serve.h"
 
+#include <fmt/format.h>
+
+#include <charconv>
+
 #include "cli/engine/engine_verbs.h"
 #include "cli/engine/session.h"
+#include "rondo/base/error.h"
+#include "rondo/base/server_signals.h"
+#include "rondo/base/text.h"
 
 namespace rondo::cli {
 namespace {
@@ -22,6 +29,8 @@ serve::Limits serve_limits(const ServeVerb& o) {
   l.text_bytes = o.text_bytes;
   l.image_bytes = o.image_bytes;
   l.image_pixels = o.image_pixels;
+  l.image_side = o.image_side;
+  l.http.json_depth = o.json_depth;
   l.state_file_bytes = o.state_file_bytes;
   l.lines = o.lines;
   l.states = o.states;
@@ -38,6 +47,23 @@ serve::Limits serve_limits(const ServeVerb& o) {
   return l;
 }
 
+std::vector<int64_t> loop_numbers(const std::vector<std::string>& given) {
+  std::vector<int64_t> numbers;
+  for (const std::string& text : given) {
+    int64_t number = 0;
+    const char* end = text.data() + text.size();
+    const auto read = std::from_chars(text.data(), end, number);
+    if (read.ec != std::errc() || read.ptr != end || number < 1) {
+      throw Error(
+          ExitCode::usage,
+          fmt::format("--loops: expected whole numbers of at least 1, got '{}'", printable(text)),
+          "for example --loops 4,6");
+    }
+    numbers.push_back(number);
+  }
+  return numbers;
+}
+
 }  // namespace
 
 void run_serve(const ServeVerb& options) {
@@ -50,11 +76,13 @@ void run_serve(const ServeVerb& options) {
   s.models.tokenizer = options.tokenizer;
   s.models.weights = options.precision;
   s.models.verify = verify_as(options.load);
+  s.models.loops = loop_numbers(options.loops);
   s.limits = serve_limits(options);
   serve::check_serve_options(s);
-  serve::block_stop_signals();
+  block_server_signals();
+  ServerSignals signals;
   start_engine(options.compute);
-  serve::serve(s);
+  serve::serve(s, signals);
 }
 
 }  // namespace rondo::cli

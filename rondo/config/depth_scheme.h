@@ -23,6 +23,8 @@ struct DepthScheme {
   void (*check)(const DepthConfig& config, const DepthUse& use, const ConfigCheck& check) = nullptr;
   // Sets how often blocks are applied (--loops); null: the levels are all distinct.
   void (*set_loops)(DepthConfig& config, int64_t loops) = nullptr;
+  // That number; null as above.
+  int64_t (*loops)(const DepthConfig& config) = nullptr;
   // Where the scheme is supported besides attention stacks of uniform width.
   bool in_pyramid = false;         // stages of different widths
   bool without_attention = false;  // tokens are mixed by a feed-forward
@@ -30,6 +32,16 @@ struct DepthScheme {
 };
 
 Registry<DepthScheme>& depth_schemes();
+
+// How often a network applies its blocks (recursive; of its first stage), or its levels (ring,
+// universal); 0 if its levels are all distinct.
+int64_t loops_of(const DepthConfig& config);
+
+// The name in the trained network of the weights called `name` in one with plan `now`, which
+// applies the same blocks another number of times. With fewer loops, the weights of the first loops
+// are used; only the numbers of projections depend on that.
+std::string name_in_training(const std::string& name, const DepthPlan& now,
+                             const DepthPlan& trained);
 
 // Built-in schemes, one file each.
 DepthScheme vanilla_scheme();

@@ -93,6 +93,7 @@ DepthScheme recursive_scheme() {
   scheme.set_loops = [](DepthConfig& config, int64_t loops) {
     config.recursive.loops.assign(config.recursive.loops.size(), loops);
   };
+  scheme.loops = [](const DepthConfig& config) { return config.recursive.loops_of(0); };
   scheme.in_pyramid = true;
   scheme.without_attention = true;
   scheme.with_mixed_depth = true;

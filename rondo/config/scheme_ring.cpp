@@ -28,6 +28,7 @@ DepthScheme ring_scheme() {
   scheme.name = "ring";
   scheme.plan = ring_plan;
   scheme.set_loops = [](DepthConfig& config, int64_t loops) { config.levels = loops; };
+  scheme.loops = [](const DepthConfig& config) { return config.levels; };
   return scheme;
 }
 

@@ -35,6 +35,7 @@ DepthScheme universal_scheme() {
   scheme.plan = universal_plan;
   scheme.check = check_universal;
   scheme.set_loops = [](DepthConfig& config, int64_t loops) { config.levels = loops; };
+  scheme.loops = [](const DepthConfig& config) { return config.levels; };
   return scheme;
 }
 

@@ -91,11 +91,11 @@ CompletionRequest read_common(const JsonReader& in, const CompletionLimits& limi
   r.save_state = in.text("save_state", "");
   if (!r.state.empty()) check_state_name(r.state, "state");
   if (!r.save_state.empty()) check_state_name(r.save_state, "save_state");
+  r.loops = in.integer("loops", 0, 0, INT32_MAX);
   r.state_gain = in.boolean("state_gain", false);
   for (const char* name : {"presence_penalty", "frequency_penalty"}) in.refuse(name, 0);
   for (const char* name : {"logit_bias", "tools", "functions", "suffix"}) in.refuse(name, "");
   in.refuse("best_of", 1);
-  in.refuse("loops", 0);
   in.refuse("response_format", {{"type", "text"}});
   return r;
 }

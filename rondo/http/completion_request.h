@@ -40,6 +40,7 @@ struct CompletionRequest {
   bool include_usage = false;
   bool echo = false;
   int64_t logprobs = -1;  // number of alternatives; -1: not requested
+  int64_t loops = 0;      // of the model's levels; 0: as trained
   std::string state;      // to continue from
   std::string save_state;
   bool state_gain = false;  // return the contribution of the recurrent state to each token

@@ -11,16 +11,19 @@ namespace rondo::http {
 
 using nlohmann::json;
 
-json parse_json(std::string_view text) {
-  const auto shallow = [](int depth, json::parse_event_t event, json&) {
+json parse_json(std::string_view text, int64_t most_levels) {
+  const auto shallow = [most_levels](int depth, json::parse_event_t event, json&) {
     const bool opens =
         event == json::parse_event_t::object_start || event == json::parse_event_t::array_start;
-    if (opens && depth >= kMaxJsonDepth) {
-      throw ApiError(400,
-                     fmt::format("the JSON is nested more than {} levels deep", kMaxJsonDepth));
+    if (opens && depth >= most_levels) {
+      throw ApiError(400, fmt::format("the JSON is nested more than {} levels deep", most_levels));
     }
     return true;
   };
+  // The parser takes it for the end of the text, whatever follows.
+  if (text.find('\0') != std::string_view::npos) {
+    throw ApiError(400, "the body is not valid JSON: it contains a zero byte");
+  }
   try {
     return json::parse(text, shallow);
   } catch (const json::exception& error) {

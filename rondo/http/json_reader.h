@@ -11,10 +11,8 @@
 
 namespace rondo::http {
 
-constexpr int kMaxJsonDepth = 32;
-
-// ApiError{400} for invalid JSON or deeper nesting.
-nlohmann::json parse_json(std::string_view text);
+// ApiError{400} for invalid JSON, or if it is nested more than `depth` levels deep.
+nlohmann::json parse_json(std::string_view text, int64_t depth);
 
 // The fields of one object. Absent or null fields have their default.
 class JsonReader {

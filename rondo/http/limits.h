@@ -14,6 +14,7 @@ struct Limits {
   double keep_alive_seconds = 30;   // between two requests: closed
   double request_seconds = 600;     // of the body, and of computing the response
   double queue_seconds = 30;        // before that begins
+  int64_t json_depth = 32;          // of a body → 400
   int64_t connections = 1024;       // concurrent
   int64_t connections_per_address = 64;
 };

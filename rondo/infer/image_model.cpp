@@ -6,6 +6,7 @@
 #include "rondo/base/error.h"
 #include "rondo/base/text.h"
 #include "rondo/config/depth_plan.h"
+#include "rondo/config/depth_scheme.h"
 #include "rondo/model/pyramid.h"
 #include "rondo/model/vision.h"
 
@@ -17,31 +18,12 @@ const DepthConfig& depth_of(const ModelConfig& config) {
   return vision != nullptr ? vision->depth : std::get<PyramidConfig>(config.network).depth;
 }
 
-// The projection of `trained` that follows the same block in the same loop as projection `index` of
-// `now`: indices depend on the number of loops. kNone: there is none.
-int64_t trained_projection(int64_t index, const DepthPlan& now, const DepthPlan& trained) {
-  for (const Level& level : now.levels) {
-    if (level.projection != index) continue;
-    for (const Level& other : trained.levels) {
-      if (other.mixing == level.mixing && other.loop == level.loop) return other.projection;
-    }
-  }
-  return kNone;
-}
-
 // With fewer loops than in training, the weights of the first loops are used.
 std::string trained_name(const std::string& name, const DepthConfig& now,
                          const DepthConfig& trained) {
-  const std::string key = "projection.";
-  const size_t at = name.find(key);
-  if (at == std::string::npos) return name;
   const int64_t stage = name.rfind("stage.", 0) == 0 ? std::stoll(name.substr(6)) : 0;
-  const size_t number = at + key.size();
-  size_t digits = 0;
-  const int64_t index = std::stoll(name.substr(number), &digits);
-  const int64_t before = trained_projection(index, make_plan(now, PlanShape{}, stage),
-                                            make_plan(trained, PlanShape{}, stage));
-  return name.substr(0, number) + std::to_string(before) + name.substr(number + digits);
+  return name_in_training(name, make_plan(now, PlanShape{}, stage),
+                          make_plan(trained, PlanShape{}, stage));
 }
 
 // Loads the weights the network needs; a file with more loops or levels contains more.

@@ -3,9 +3,41 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "rondo/base/error.h"
+#include "rondo/config/depth_scheme.h"
+#include "rondo/config/time_kind.h"
+#include "rondo/infer/loops.h"
 
 namespace rondo {
+namespace {
+
+bool same_weights(const Level& a, const Level& b) {
+  return a.mixing == b.mixing && a.feed_forward == b.feed_forward &&
+         a.mixing_norm == b.mixing_norm && a.feed_forward_norm == b.feed_forward_norm &&
+         a.signal == b.signal && a.residual == b.residual && a.projection == b.projection;
+}
+
+// Layers with a recurrent state or a memory own their weights and are named by their level, which
+// must not become another block.
+void check_own_layers(const LanguageModel& now, const LanguageModel& trained, int64_t loops,
+                      const std::string& given) {
+  const TimeConfig& time = now.config().time;
+  const TimeKind& kind = time_kinds().find(time.kind);
+  if (kind.own_layers == nullptr || kind.own_layers(time).empty()) return;
+  const std::vector<Level>& a = now.plan().levels;
+  const std::vector<Level>& b = trained.plan().levels;
+  const auto common = static_cast<int64_t>(std::min(a.size(), b.size()));
+  if (std::equal(a.begin(), a.begin() + common, b.begin(), same_weights)) return;
+  throw Error(ExitCode::usage,
+              fmt::format("{}: cannot apply {} loops: its {} layers are numbered by level, and "
+                          "their levels would become other blocks",
+                          given, loops, time.kind),
+              "model.depth.recursive.order = \"external\" keeps the order of levels");
+}
+
+}  // namespace
 
 std::string TrainedLanguageModel::fingerprint() const {
   return rondo::fingerprint(config, *model) + "-" + tokenizer->fingerprint();
@@ -31,6 +63,30 @@ TrainedLanguageModel load_language_model(const std::string& given, const std::st
   load_weights(*trained.model, SafetensorsFile::open(files.weights), verify);
   trained.model->eval();
   return trained;
+}
+
+TrainedLanguageModel with_loops(const TrainedLanguageModel& trained, int64_t loops,
+                                const std::string& given) {
+  TrainedLanguageModel other = trained;
+  other.config = with_loops(trained.config, loops, given);
+  other.model =
+      std::make_shared<LanguageModel>(std::get<LanguageModelConfig>(other.config.network));
+  check_own_layers(*other.model, *trained.model, loops, given);
+  const NamedTensors weights = named_tensors(*trained.model);
+  for (auto& [name, tensor] : named_tensors(*other.model)) {
+    const auto found =
+        weights.find(name_in_training(name, other.model->plan(), trained.model->plan()));
+    if (found == weights.end() || found->second.sizes() != tensor.sizes()) {
+      throw Error(
+          ExitCode::usage,
+          fmt::format("{}: cannot apply {} loops: '{}' was not trained", given, loops, name),
+          "use at most as many as in training: every loop has weights of its own");
+    }
+    Tensor mine = tensor;
+    mine.set_data(found->second.detach());
+  }
+  other.model->eval();
+  return other;
 }
 
 TrainedTranslator load_translation_model(const std::string& given, const std::string& tokenizer,

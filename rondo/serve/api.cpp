@@ -89,7 +89,9 @@ Api::Api(const Limits& limits, Engine& engine, StateStore& states, Metrics& metr
   throw Error(ExitCode::io, "cannot create a temporary folder in /dev/shm or /tmp");
 }
 
-Api::~Api() {
+Api::~Api() { remove_temporary_files(); }
+
+void Api::remove_temporary_files() {
   std::error_code ignored;
   std::filesystem::remove_all(temporary_folder_, ignored);
 }

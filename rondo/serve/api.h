@@ -28,6 +28,8 @@ class Api : public http::Handler {
   void serve(ServedModels& models, std::function<int64_t()> connections);
   // Finishes pending work of the background thread.
   void stop() { background_.stop(); }
+  // Also done by the destructor.
+  void remove_temporary_files();
 
   http::BodyPlan begin(const http::Request& head,
                        const std::shared_ptr<http::Exchange>& exchange) override;
@@ -75,6 +77,9 @@ class Api : public http::Handler {
   std::shared_ptr<http::BodySink> receive_state(const Request& head, const Client& client);
   SavedState find_state(const std::string& name);
   std::string temporary_file();
+  nlohmann::json json_of(const Request& request) const {
+    return http::parse_json(request.body, limits_.http.json_depth);
+  }
   // api_translate.cpp, api_classify.cpp
   void translate(const Request& request, const Client& client);
   void languages(const Request& request, const Client& client);

@@ -58,6 +58,7 @@ std::vector<float> prepare_image(const ServedImageModel& model, std::string_view
                                  const Limits& limits) {
   DecodeLimits bounds;
   bounds.pixels = limits.image_pixels;
+  bounds.side = limits.image_side;
   const Augmenter& augmenter = model.classifier->augmenter();
   const int64_t side = model.classifier->side();
   std::vector<float> pixels(static_cast<size_t>(3 * side * side));

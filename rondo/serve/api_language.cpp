@@ -10,20 +10,20 @@ namespace rondo::serve {
 using nlohmann::json;
 
 void Api::complete(const http::CompletionRequest& request, const Client& client) {
-  ServedLanguageModel& model = models().find_language(request.model);
+  ServedLanguageModel& model = models().find_language(request.model, request.loops);
   engine_.submit(std::make_shared<Completion>(request, client, model, states_, limits_, metrics_));
 }
 
 void Api::completions(const Request& request, const Client& client) {
-  complete(http::read_completion(http::parse_json(request.body), limits_.completion), client);
+  complete(http::read_completion(json_of(request), limits_.completion), client);
 }
 
 void Api::chat(const Request& request, const Client& client) {
-  complete(http::read_chat(http::parse_json(request.body), limits_.completion), client);
+  complete(http::read_chat(json_of(request), limits_.completion), client);
 }
 
 void Api::tokenize(const Request& request, const Client& client) {
-  const json body = http::parse_json(request.body);
+  const json body = json_of(request);
   const http::JsonReader in(body);
   const ServedLanguageModel& model = models().find_language(in.text("model", ""));
   const std::vector<int32_t> tokens = model.trained.tokenizer->encode(in.text("content", ""));
@@ -39,7 +39,7 @@ void Api::tokenize(const Request& request, const Client& client) {
 }
 
 void Api::detokenize(const Request& request, const Client& client) {
-  const json body = http::parse_json(request.body);
+  const json body = json_of(request);
   const http::JsonReader in(body);
   const ServedLanguageModel& model = models().find_language(in.text("model", ""));
   const json* list = in.find("tokens");

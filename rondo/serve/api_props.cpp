@@ -1,4 +1,6 @@
 // GET /props: models, limits, versions.
+#include <torch/version.h>
+
 #include "rondo/base/version.h"
 #include "rondo/infer/runtime.h"
 #include "rondo/serve/api.h"
@@ -22,13 +24,15 @@ json limits_json(const Limits& l) {
           {"image_bytes", l.image_bytes},
           {"image_pixels", l.image_pixels},
           {"state_file_bytes", l.state_file_bytes},
-          {"json_depth", http::kMaxJsonDepth},
+          {"image_side", l.image_side},
+          {"json_depth", l.http.json_depth},
           {"prompt_tokens", l.completion.max_prompt_tokens},
           {"default_max_tokens", l.completion.default_tokens},
           {"max_tokens", l.completion.max_tokens},
           {"n", l.completion.max_choices},
           {"beam", l.beam},
           {"lines", l.lines},
+          {"sequences", l.completion.max_sequences},
           {"running", l.running},
           {"queue", l.queue},
           {"queue_seconds", l.http.queue_seconds},
@@ -40,12 +44,16 @@ json limits_json(const Limits& l) {
 
 json language_json(const ServedLanguageModel& m) {
   const LanguageModelConfig& config = m.trained.model->config();
+  json loops = json::array();  // the trained number first
+  if (m.loops > 0) loops.push_back(m.loops);
+  for (const auto& variant : m.variants) loops.push_back(variant->loops);
   return {{"name", m.name},
           {"vocabulary", config.vocabulary},
           {"tokenizer", m.trained.tokenizer->name() == "bytes" ? "bytes" : "sentencepiece"},
           {"time", config.time.kind},
           {"window", config.time.window},
           {"recurrent", m.recurrent},
+          {"loops", loops},
           {"prompt_piece_tokens", m.scheduler->piece()},
           {"fingerprint", m.fingerprint}};
 }
@@ -68,6 +76,7 @@ void Api::props(const Request&, const Client& client) {
         {{"name", m->name}, {"classes", m->model.names.count()}, {"side", m->classifier->side()}});
   }
   reply_json(client, {{"version", kVersion},
+                      {"libtorch", TORCH_VERSION},
                       {"threads", Runtime::get().threads()},
                       {"limits", limits_json(limits_)},
                       {"language", language},

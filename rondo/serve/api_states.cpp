@@ -1,6 +1,7 @@
 // Saved states as HTTP resources.
 #include <fmt/format.h>
 
+#include <charconv>
 #include <filesystem>
 #include <fstream>
 
@@ -22,6 +23,14 @@ json state_json(const std::string& name, const SavedState& saved) {
 std::string query_of(const http::Request& request, const std::string& key) {
   const auto found = request.query.find(key);
   return found == request.query.end() ? std::string() : found->second;
+}
+
+int64_t loops_of_query(const std::string& text) {
+  int64_t loops = 0;
+  const char* end = text.data() + text.size();
+  const auto read = std::from_chars(text.data(), end, loops);
+  if (text.empty() || (read.ec == std::errc() && read.ptr == end && loops >= 0)) return loops;
+  throw http::ApiError(422, "loops: expected a whole number", "loops");
 }
 
 // A file that is deleted when no longer used.
@@ -80,7 +89,7 @@ SavedState load_uploaded_state(const ServedModels& models, const std::string& pa
 SavedState load_state_file(const ServedModels& models, const std::string& path) {
   std::string owner;
   State::load_any(path, owner, Verify::nothing);
-  for (const auto& model : models.language) {
+  for (const ServedLanguageModel* model : models.all_language()) {
     if (model->fingerprint != owner) continue;
     return saved_state(model->trained.model->load_state(path, owner, 1), model->name, owner);
   }
@@ -158,7 +167,7 @@ void Api::delete_state(const Request& request, const Client& client) {
 
 void Api::fork_state(const Request& request, const Client& client) {
   models();
-  const json body = http::parse_json(request.body);
+  const json body = json_of(request);
   const http::JsonReader in(body);
   const std::string to = in.text("to", "");
   http::check_state_name(to, "to");
@@ -172,13 +181,13 @@ void Api::make_state(const Request&, const Client&) {}  // receive_document() ha
 std::shared_ptr<http::BodySink> Api::receive_document(const Request& head, const Client& client) {
   const std::string name = query_of(head, "name");
   http::check_state_name(name, "name");
-  ServedLanguageModel& model = models().find_language(query_of(head, "model"));
+  ServedLanguageModel& model =
+      models().find_language(query_of(head, "model"), loops_of_query(query_of(head, "loops")));
   State from;
   if (const std::string before = query_of(head, "state"); !before.empty()) {
     const SavedState saved = find_state(before);
     if (saved.fingerprint != model.fingerprint) {
-      throw http::ApiError(
-          409, fmt::format("state '{}' belongs to model '{}'", before, saved.model), "state");
+      throw foreign_state(before, saved, model.name);
     }
     from = saved.state;
   }

@@ -74,7 +74,7 @@ json attention_json(const ServedTranslationModel& model, const std::string& line
 }  // namespace
 
 void Api::translate(const Request& request, const Client& client) {
-  const json body = http::parse_json(request.body);
+  const json body = json_of(request);
   const http::JsonReader in(body);
   ServedTranslationModel& model = find_pair(models(), in);
   if (!in.has("q")) throw http::ApiError(400, "q: expected a text or a list of texts", "q");

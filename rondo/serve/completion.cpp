@@ -76,10 +76,7 @@ Completion::Completion(const http::CompletionRequest& request,
     if (!found)
       throw http::ApiError(404, fmt::format("there is no state '{}'", request_.state), "state");
     if (found->fingerprint != model_.fingerprint) {
-      throw http::ApiError(
-          409,
-          fmt::format("state '{}' belongs to model '{}'", request_.state, printable(found->model)),
-          "state");
+      throw foreign_state(request_.state, *found, model_.name);
     }
     from_ = *found;
     has_state_ = true;

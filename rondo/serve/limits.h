@@ -14,6 +14,7 @@ struct Limits {
   int64_t text_bytes = 8 << 20;  // of a body → 413
   int64_t image_bytes = 16 << 20;
   int64_t image_pixels = 50'000'000;
+  int64_t image_side = 16384;
   int64_t state_file_bytes = int64_t{1} << 30;
   int64_t beam = 32;
   int64_t lines = 1024;  // of a translation request

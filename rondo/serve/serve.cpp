@@ -2,9 +2,7 @@
 #include "rondo/serve/serve.h"
 
 #include <fmt/format.h>
-#include <pthread.h>
 
-#include <csignal>
 #include <cstdio>
 
 #include "rondo/base/error.h"
@@ -19,24 +17,6 @@ namespace {
 
 constexpr int64_t kMaxKeyFileBytes = 1 << 16;
 constexpr size_t kShortestKey = 16;
-
-sigset_t stop_signals() {
-  sigset_t set = {};
-  sigemptyset(&set);
-  sigaddset(&set, SIGTERM);
-  sigaddset(&set, SIGINT);
-  return set;
-}
-
-// The signal received, or 0 after `seconds`.
-int wait_for_signal(double seconds) {
-  const sigset_t set = stop_signals();
-  timespec time = {};
-  time.tv_sec = static_cast<time_t>(seconds);
-  time.tv_nsec = static_cast<long>((seconds - static_cast<double>(time.tv_sec)) * 1e9);
-  const int signal = sigtimedwait(&set, nullptr, &time);
-  return signal > 0 ? signal : 0;
-}
 
 std::vector<std::string> read_keys(const std::string& path) {
   if (path.empty()) return {};
@@ -53,8 +33,23 @@ std::vector<std::string> read_keys(const std::string& path) {
   return keys;
 }
 
+// What a signal does before it ends the process, while this exists and until ServerSignals::hold().
+class CleanupAtSignal {
+ public:
+  CleanupAtSignal(ServerSignals& signals, std::function<void()> clean_up) : signals_(signals) {
+    signals_.before_exit(std::move(clean_up));
+  }
+  ~CleanupAtSignal() { signals_.before_exit(nullptr); }
+  CleanupAtSignal(const CleanupAtSignal&) = delete;
+  CleanupAtSignal& operator=(const CleanupAtSignal&) = delete;
+
+ private:
+  ServerSignals& signals_;
+};
+
 // Finishes pending work, unless a second signal arrives.
-void finish_work(const ServeOptions& options, Engine& engine, http::Server& server) {
+void finish_work(const ServeOptions& options, Engine& engine, http::Server& server,
+                 ServerSignals& signals) {
   log_info("finishing {} running and {} waiting requests, for up to {:g} s", engine.running(),
            engine.queued(), options.limits.drain_seconds);
   const auto until =
@@ -62,21 +57,15 @@ void finish_work(const ServeOptions& options, Engine& engine, http::Server& serv
                          std::chrono::duration<double>(options.limits.drain_seconds));
   while (Clock::now() < until) {
     if (engine.drain(0.05)) break;
-    if (wait_for_signal(0) != 0) break;
+    if (signals.wait(0)) break;
   }
   engine.stop();
   server.retire();
   // Responses on their way to clients.
-  for (int i = 0; i < 40 && server.connections() > 0; ++i) wait_for_signal(0.05);
+  for (int i = 0; i < 40 && server.connections() > 0; ++i) signals.wait(0.05);
 }
 
 }  // namespace
-
-void block_stop_signals() {
-  std::signal(SIGPIPE, SIG_IGN);  // the reader of our messages may have exited
-  const sigset_t set = stop_signals();
-  pthread_sigmask(SIG_BLOCK, &set, nullptr);
-}
 
 void check_serve_options(const ServeOptions& options) {
   const http::Listen listen = http::parse_listen(options.listen);
@@ -89,7 +78,7 @@ void check_serve_options(const ServeOptions& options) {
   read_keys(options.api_key_file);
 }
 
-void serve(const ServeOptions& options) {
+void serve(const ServeOptions& options, ServerSignals& signals) {
   check_serve_options(options);
   const http::Listen listen = http::parse_listen(options.listen);
   Metrics metrics;
@@ -100,20 +89,26 @@ void serve(const ServeOptions& options) {
   api_options.loopback_names_only = listen.loopback() && listen.unix_path.empty();
   Api api(options.limits, engine, states, metrics, api_options);
   http::Server server(listen, options.limits.http, api);  // answers 503 while models are loading
+  const CleanupAtSignal cleanup(signals, [&] {
+    server.stop();
+    api.remove_temporary_files();
+    log_info("stopped while models were loading");
+  });
   ServedModels models = load_models(options.runs, options.models, metrics);
   states.restore([&](const std::string& path) -> std::optional<SavedState> {
     return load_state_file(models, path);
   });
-  for (const auto& model : models.language) engine.add(*model->scheduler);
+  signals.hold();
+  for (const ServedLanguageModel* model : models.all_language()) engine.add(*model->scheduler);
   for (const auto& model : models.translation) engine.add(*model->batcher);
   for (const auto& model : models.image) engine.add(*model->batcher);
   engine.start();
   api.serve(models, [&server] { return server.connections(); });
   fmt::print("{}\n", server.address());
   std::fflush(stdout);
-  while (wait_for_signal(3600) == 0) {
+  while (!signals.wait(3600)) {
   }
-  finish_work(options, engine, server);
+  finish_work(options, engine, server, signals);
   api.stop();
   server.stop();
 }

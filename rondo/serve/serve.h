@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "rondo/base/server_signals.h"
 #include "rondo/serve/limits.h"
 #include "rondo/serve/served_models.h"
 
@@ -24,12 +25,7 @@ void check_serve_options(const ServeOptions& options);
 
 // Prints the address on stdout once all models are loaded. SIGTERM and SIGINT end it: new work is
 // refused, pending work is finished within Limits::drain_seconds; a second signal ends it
-// immediately. Must be called on the main thread before others are started, since it waits for
-// signals.
-void serve(const ServeOptions& options);
-
-// Blocks SIGTERM and SIGINT in this thread and those started later, for serve() to wait for, and
-// ignores SIGPIPE. (A handler will not do: oneDNN's matmul kernels repurpose the stack pointer.)
-void block_stop_signals();
+// immediately. While models are loading, the first one ends the process, with exit code 0.
+void serve(const ServeOptions& options, ServerSignals& signals);
 
 }  // namespace rondo::serve

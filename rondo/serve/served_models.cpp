@@ -10,6 +10,8 @@
 
 #include "rondo/base/error.h"
 #include "rondo/base/text.h"
+#include "rondo/config/depth_scheme.h"
+#include "rondo/infer/loops.h"
 
 namespace rondo::serve {
 namespace {
@@ -51,8 +53,10 @@ Model& find_served(const std::vector<std::unique_ptr<Model>>& models, const std:
       "model");
 }
 
-void add_model(ServedModels& models, const std::string& name, TrainedLanguageModel trained,
-               const ModelOptions& options, Metrics& metrics) {
+std::unique_ptr<ServedLanguageModel> served_language_model(const std::string& name,
+                                                           TrainedLanguageModel trained,
+                                                           const ModelOptions& options,
+                                                           Metrics& metrics) {
   auto served = std::make_unique<ServedLanguageModel>();
   served->name = name;
   served->fingerprint = trained.fingerprint();
@@ -61,8 +65,24 @@ void add_model(ServedModels& models, const std::string& name, TrainedLanguageMod
       std::make_shared<CompiledLanguageModel>(trained.model, packed_format(options.weights));
   served->scheduler = std::make_unique<LanguageScheduler>(
       compiled, trained.tokenizer->encode("\n").front(), metrics);
+  served->loops = loops_of(trained.model->config().depth);
   served->trained = std::move(trained);
-  models.language.push_back(std::move(served));
+  return served;
+}
+
+void add_model(ServedModels& models, const std::string& name, TrainedLanguageModel trained,
+               const ModelOptions& options, Metrics& metrics) {
+  const int64_t own = loops_of(trained.model->config().depth);
+  std::vector<std::unique_ptr<ServedLanguageModel>> variants;
+  for (const int64_t loops : options.loops) {
+    const bool there = std::any_of(variants.begin(), variants.end(),
+                                   [&](const auto& variant) { return variant->loops == loops; });
+    if (own == 0 || loops == own || there) continue;
+    variants.push_back(
+        served_language_model(name, with_loops(trained, loops, name), options, metrics));
+  }
+  models.language.push_back(served_language_model(name, std::move(trained), options, metrics));
+  models.language.back()->variants = std::move(variants);
 }
 
 void add_model(ServedModels& models, const std::string& name, TrainedTranslator trained,
@@ -89,8 +109,33 @@ void add_model(ServedModels& models, const std::string& name, ImageModel model, 
 
 }  // namespace
 
-ServedLanguageModel& ServedModels::find_language(const std::string& name) const {
-  return find_served(language, name, "language model");
+ServedLanguageModel& ServedModels::find_language(const std::string& name, int64_t loops) const {
+  ServedLanguageModel& model = find_served(language, name, "language model");
+  if (loops == 0 || loops == model.loops) return model;
+  if (model.loops == 0) {
+    throw http::ApiError(
+        400, fmt::format("loops: the levels of model '{}' are all distinct; omit it", model.name),
+        "loops");
+  }
+  std::vector<std::string> numbers = {fmt::format("{} (as trained)", model.loops)};
+  for (const auto& variant : model.variants) {
+    if (variant->loops == loops) return *variant;
+    numbers.push_back(std::to_string(variant->loops));
+  }
+  throw http::ApiError(
+      422,
+      fmt::format("loops: expected one of {}, got {}; 'rondo serve --loops' serves other numbers",
+                  join(numbers, ", "), loops),
+      "loops");
+}
+
+std::vector<ServedLanguageModel*> ServedModels::all_language() const {
+  std::vector<ServedLanguageModel*> all;
+  for (const auto& model : language) {
+    all.push_back(model.get());
+    for (const auto& variant : model->variants) all.push_back(variant.get());
+  }
+  return all;
 }
 
 ServedTranslationModel& ServedModels::find_translation(const std::string& name) const {
@@ -116,6 +161,12 @@ ServedModels load_models(const std::vector<std::string>& runs, const ModelOption
           add_model(models, chosen, std::move(trained), options, metrics);
         },
         load(path, options.tokenizer, options.verify));
+  }
+  const auto all = models.all_language();
+  const bool any = std::any_of(all.begin(), all.end(), [](const auto* m) { return m->loops > 0; });
+  if (!options.loops.empty() && !any) {
+    throw Error(ExitCode::usage, "--loops: no language model that is served here has any",
+                "it applies to schemes that reuse blocks: recursive, ring and universal");
   }
   models.loaded = std::chrono::duration_cast<std::chrono::seconds>(
                       std::chrono::system_clock::now().time_since_epoch())

@@ -32,6 +32,16 @@ SavedState saved_state(State state, const std::string& model, const std::string&
   return saved;
 }
 
+http::ApiError foreign_state(const std::string& name, const SavedState& saved,
+                             const std::string& model) {
+  const bool loops = saved.model == model;
+  return http::ApiError(
+      409,
+      fmt::format("state '{}' belongs to model '{}'{}", name, printable(saved.model),
+                  loops ? " with another number of loops (or other weights)" : ""),
+      "state");
+}
+
 StateStore::StateStore(const Limits& limits, std::string folder)
     : limits_(limits), folder_(std::move(folder)) {
   if (folder_.empty()) return;

@@ -8,6 +8,7 @@
 #include <mutex>
 #include <optional>
 
+#include "rondo/http/api_error.h"
 #include "rondo/recurrence/state.h"
 #include "rondo/serve/background.h"
 #include "rondo/serve/limits.h"
@@ -72,5 +73,8 @@ class StateStore {
 
 // Wraps `state` of `model` for the store.
 SavedState saved_state(State state, const std::string& model, const std::string& fingerprint);
+// ApiError{409}: state `name` does not fit `model`.
+http::ApiError foreign_state(const std::string& name, const SavedState& saved,
+                             const std::string& model);
 
 }  // namespace rondo::serve

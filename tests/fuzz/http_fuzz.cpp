@@ -8,6 +8,7 @@
 #include "rondo/base/error.h"
 #include "rondo/base/text.h"
 #include "rondo/http/completion_request.h"
+#include "rondo/http/limits.h"
 #include "rondo/http/target.h"
 #include "rondo/http/text_output.h"
 
@@ -54,10 +55,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
         read_target(text);
         break;
       case 1:
-        read_completion(parse_json(text), CompletionLimits());
+        read_completion(parse_json(text, Limits().json_depth), CompletionLimits());
         break;
       case 2:
-        read_chat(parse_json(text), CompletionLimits());
+        read_chat(parse_json(text, Limits().json_depth), CompletionLimits());
         break;
       case 3:
         read_form(text);

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "rondo/http/completion_request.h"
+#include "rondo/http/limits.h"
 #include "rondo/http/target.h"
 
 namespace rondo::http {
@@ -17,17 +18,20 @@ int status_of(const std::function<void()>& work) {
   return 200;
 }
 
+nlohmann::json parsed(std::string_view text) { return parse_json(text, Limits().json_depth); }
+
 int completion_status(const std::string& body) {
-  return status_of([&] { read_completion(parse_json(body), CompletionLimits()); });
+  return status_of([&] { read_completion(parsed(body), CompletionLimits()); });
 }
 
 TEST(Json, BoundedAndValid) {
-  EXPECT_EQ(status_of([] { parse_json(std::string(100000, '[')); }), 400);
-  EXPECT_EQ(status_of([] { parse_json(std::string(32, '[') + std::string(32, ']')); }), 200);
-  EXPECT_EQ(status_of([] { parse_json(std::string(33, '[') + std::string(33, ']')); }), 400);
+  EXPECT_EQ(status_of([] { parsed(std::string(100000, '[')); }), 400);
+  EXPECT_EQ(status_of([] { parsed(std::string(32, '[') + std::string(32, ']')); }), 200);
+  EXPECT_EQ(status_of([] { parsed(std::string(33, '[') + std::string(33, ']')); }), 400);
   for (const char* bad : {"", "{", "NaN", "{\"a\":1e999}", "\"\\ud800\"", "\"\xff\"", "{} x"}) {
-    EXPECT_EQ(status_of([&] { parse_json(bad); }), 400) << bad;
+    EXPECT_EQ(status_of([&] { parsed(bad); }), 400) << bad;
   }
+  EXPECT_EQ(status_of([] { parsed(std::string_view("{}\0{", 4)); }), 400);
 }
 
 TEST(CompletionRequest, TypesAre400AndRanges422) {
@@ -50,19 +54,19 @@ TEST(CompletionRequest, TypesAre400AndRanges422) {
   }
   CompletionLimits limits;
   limits.max_prompt_tokens = 2;
-  EXPECT_EQ(status_of([&] { read_completion(parse_json(R"({"prompt":[1,2,3]})"), limits); }), 413);
+  EXPECT_EQ(status_of([&] { read_completion(parsed(R"({"prompt":[1,2,3]})"), limits); }), 413);
 }
 
 TEST(CompletionRequest, ChatsFollowTheTemplate) {
   const CompletionRequest r =
-      read_chat(parse_json(R"({"messages":[{"role":"system","content":"Be brief."},
+      read_chat(parsed(R"({"messages":[{"role":"system","content":"Be brief."},
                      {"role":"user","content":[{"type":"text","text":"Hi"}]}],"max_tokens":3})"),
                 CompletionLimits());
   EXPECT_EQ(std::get<std::string>(r.prompts.front()),
             "System: Be brief.\n\nUser: Hi\n\nAssistant:");
   EXPECT_EQ(r.stop.back(), "\n\nUser:");
   EXPECT_EQ(
-      status_of([] { read_chat(parse_json(R"({"messages":[{"role":"x","content":"a"}]})"), {}); }),
+      status_of([] { read_chat(parsed(R"({"messages":[{"role":"x","content":"a"}]})"), {}); }),
       400);
 }
 

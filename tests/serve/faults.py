@@ -1,13 +1,13 @@
-"""Disconnecting clients, and servers that are stopped."""
+"""Disconnecting clients, and more of them than can be served."""
 
 import json
 import random
-import signal
+import selectors
+import statistics
 import threading
 import time
 
 from server import Server
-from texts import in_threads
 
 
 def send_completion(s, **fields):
@@ -20,7 +20,7 @@ def disconnects(t):
     count = t.count(60, 2000)
     with Server(t.binary, [t.run("language")], "--running", 4, "--queue", 4096, "--connections-per-address", 4096) as server:
         server.complete(prompt="warm up", max_tokens=5)
-        memory, files = None, server.descriptors()
+        memory, files, freed = None, server.descriptors(), []
         draw = random.Random(7)
         for i in range(count):
             with server.connect() as s:
@@ -38,110 +38,95 @@ def disconnects(t):
                     send_completion(s, prompt="w", max_tokens=10)
                     for other in first:
                         other.close()
+            if i % 3 == 0 and i % 30 == 0:
+                left = time.monotonic()
+                assert server.wait_idle(5, pause=0)
+                freed.append(1e3 * (time.monotonic() - left))
             if i == count // 2:
                 server.wait_idle()
                 memory = server.rss()
-        began = time.monotonic()
         assert server.wait_idle(5), "slots are still taken"
-        t.say(f"{count} disconnects: all slots free {1e3 * (time.monotonic() - began):.0f} ms after the last; descriptors {files} before, "
-              f"{server.descriptors()} after; memory {100 * (server.rss() / memory - 1):+.1f} % in the second half")
-        assert server.descriptors() <= files + 3
-        assert server.rss() < 1.1 * memory
+        until = time.monotonic() + 5
+        while server.descriptors() > files and time.monotonic() < until:
+            time.sleep(0.01)
+        grown = 100 * (server.rss() / memory - 1)
+        t.figure(f"{count:,} disconnects (queued, in prefill, in mid-stream)", "no leak", f"descriptors {files} before, {server.descriptors()} after; memory {grown:+.1f} % in the "
+                 "second half", server.descriptors() <= files + 3 and grown < 10)
+        t.figure("slot free after a disconnect in mid-stream", "within a step: too short to see, so within 50 ms",
+                 f"seen free {max(freed):.1f} ms later at most, median {statistics.median(freed):.1f}, of {len(freed)}", max(freed) < 50, timed=True)
         assert server.complete(prompt="the", max_tokens=5, seed=1)
 
 
-def terminate(t):
-    """SIGTERM while requests run and wait: no new ones, all finished, exit code 0, states kept"""
-    running, waiting = 16, 32
-    folder = t.folder / "kept"
-    with Server(t.binary, [t.run("language")], "--state-folder", folder, "--connections-per-address", 128) as server:
-        results = []
+class Burst:
+    """Requests on connections of their own, all at once, by one thread that waits for whichever answers first."""
 
-        def work(i):
-            status, _, text = server.call("POST", "/v1/completions", {"prompt": "a", "max_tokens": 2000, "seed": i, "save_state": f"s{i}"})
-            results.append((status, text))
+    def __init__(self, server, count):
+        self.server, self.selector = server, selectors.DefaultSelector()
+        self.times = {}  # status → seconds of each
+        self.health, self.broken = [], 0
+        self.watch = self.open(b"")
+        self.asked = 0.0
+        for i in range(count):
+            body = json.dumps({"prompt": "a", "max_tokens": 50, "seed": i}).encode()
+            s = self.open(b"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
+            self.selector.register(s, selectors.EVENT_READ, [time.monotonic(), b""])
+            self.poll(0)
+        while len(self.selector.get_map()) > 0:
+            self.poll(0.005)
+        self.watch.close()
 
-        threads = [threading.Thread(target=work, args=(i,)) for i in range(running + waiting)]
-        for thread in threads:
-            thread.start()
-        until = time.monotonic() + 20
-        while server.metric("rondo_queued") < waiting and time.monotonic() < until:
-            time.sleep(0.01)
-        began = time.monotonic()
-        server.process.send_signal(signal.SIGTERM)
-        time.sleep(0.2)
-        try:
-            refused = server.call("POST", "/v1/completions", {"prompt": "a", "max_tokens": 1}, timeout=5)[0]
-        except OSError:
-            refused = 0
-        code = server.process.wait(60)
-        took = time.monotonic() - began
-        for thread in threads:
-            thread.join()
-        finished = sum(status == 200 for status, _ in results)
-        t.say(f"SIGTERM with {running} running and {waiting} waiting: {finished} finished, {len(results) - finished} told no, a new one got "
-              f"{refused or 'no connection'}; ended after {took:.1f} s with exit code {code}")
-        assert code == 0 and took <= 31 and refused in (0, 503), server.errors()
-        assert all(status in (200, 503) for status, _ in results), results
-        kept = len(list(folder.glob("*.state")))
-        assert kept == finished, (kept, finished)
+    def open(self, request):
+        s = self.server.connect(60)
+        s.sendall(request)
+        s.setblocking(False)
+        return s
+
+    def poll(self, seconds):
+        self.look_at_health()
+        for key, _ in self.selector.select(seconds):
+            began, data = key.data
+            try:
+                piece = key.fileobj.recv(65536)
+            except ConnectionError:
+                piece, data = b"", b""
+            key.data[1] = data = data + piece
+            if piece and not data[:12].startswith(b"HTTP/1.1 429"):
+                continue  # a refusal counts when it arrives, a text when it is complete
+            status = int(data[9:12]) if data else 0
+            self.times.setdefault(status, []).append(time.monotonic() - began)
+            whole = b"Retry-After: " in data if status == 429 else data.endswith(b"}")
+            self.broken += not whole
+            self.selector.unregister(key.fileobj)
+            key.fileobj.close()
+
+    def look_at_health(self):
+        """One /health after the other, on one connection."""
+        now = time.monotonic()
+        if self.asked:
+            try:
+                assert self.watch.recv(4096).startswith(b"HTTP/1.1 200"), "/health"
+                self.health.append(now - self.asked)
+                self.asked = 0.0
+            except BlockingIOError:
+                return
+        self.watch.sendall(b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        self.asked = time.monotonic()
 
 
-def second_signal(t):
-    """a second signal ends it at once"""
-    with Server(t.binary, [t.run("language")]) as server:
-        with server.connect() as s:
-            send_completion(s, prompt="a", max_tokens=65000, stream=True)
-            s.recv(100)
-            server.process.send_signal(signal.SIGINT)
-            time.sleep(0.3)
-            began = time.monotonic()
-            assert server.stop(signal.SIGINT) == 0
-            assert time.monotonic() - began < 5
-
-
-def queue_full(t):
+def burst(t):
     """a burst beyond the queue: refusals are 429 at once, all accepted complete, /health answers throughout"""
-    count, clients = t.count((200, 60), (2000, 500))
+    count = t.count(300, 2000)
     with Server(t.binary, [t.run("language")], "--connections-per-address", 4096, "--connections", 4096) as server:
-        statuses, slow, health, stop = {}, [], [], threading.Event()
-        lock = threading.Lock()
-        numbers = iter(range(count))
-
-        def work():
-            while True:
-                with lock:
-                    i = next(numbers, None)
-                if i is None:
-                    return
-                began = time.monotonic()
-                status, headers, text = server.call("POST", "/v1/completions", {"prompt": "a", "max_tokens": 50, "seed": i})
-                took = time.monotonic() - began
-                with lock:
-                    statuses[status] = statuses.get(status, 0) + 1
-                    if status == 429:
-                        slow.append(took)
-                        assert headers["Retry-After"] and json.loads(text)["error"]["type"] == "rate_limit_error"
-
-        def watch():
-            while not stop.is_set():
-                began = time.monotonic()
-                assert server.call("GET", "/health")[0] == 200
-                health.append(time.monotonic() - began)
-                time.sleep(0.005)
-
-        watcher = threading.Thread(target=watch)
-        watcher.start()
-        errors = in_threads(clients, work)
-        stop.set()
-        watcher.join()
-        assert not errors, errors[0]
-        slow.sort()
-        health.sort()
-        t.say(f"{count} requests by {clients} clients: " + ", ".join(f"{n} × {s}" for s, n in sorted(statuses.items())) +
-              (f"; 429 after {1e3 * slow[len(slow) // 2]:.1f} ms (median), {1e3 * slow[int(0.99 * (len(slow) - 1))]:.1f} ms (p99)" if slow else "") +
-              f"; /health {1e3 * health[len(health) // 2]:.1f} ms (median), {1e3 * health[int(0.99 * (len(health) - 1))]:.1f} ms (p99)")
-        assert set(statuses) <= {200, 429}, statuses
+        server.complete(prompt="a", max_tokens=50)
+        found = Burst(server, count)
+        assert set(found.times) <= {200, 429} and not found.broken, ({s: len(n) for s, n in found.times.items()}, found.broken)
+        refused = found.times.get(429, [])
+        longest = 1e3 * max(refused, default=0)
+        t.figure(f"burst of {count:,} requests at queue 64", "accepted ones complete, the others 429",
+                 ", ".join(f"{len(n):,} × {s}" for s, n in sorted(found.times.items())), len(refused) > 0)
+        t.figure("every refusal of the burst", "in less than 100 ms", f"{longest:.1f} ms at most, median {1e3 * statistics.median(refused):.1f}", longest < 100, timed=True)
+        slowest = 1e3 * max(found.health)
+        t.figure("/health during the burst", "less than 50 ms throughout", f"{slowest:.1f} ms at most of {len(found.health)}", slowest < 50, timed=True)
 
 
 def queue_really_full(t):
@@ -170,9 +155,9 @@ def queue_really_full(t):
             thread.join()
         refused = sorted(times[:-1] if status != 429 else times)
         assert len(refused) >= 10, "the queue was not full for long enough"
-        assert refused[int(0.9 * len(refused))] < 0.1, refused[-5:]
         assert results.count(200) >= 5, results
-        t.say(f"{len(refused)} refusals of a full queue: {1e3 * refused[len(refused) // 2]:.1f} ms (median), {1e3 * refused[-1]:.1f} ms (longest)")
+        t.figure(f"{len(refused)} refusals of a full queue (1 running, 4 waiting)", "each in less than 100 ms",
+                 f"{1e3 * refused[-1]:.1f} ms at most, median {1e3 * refused[len(refused) // 2]:.1f}", refused[-1] < 0.1, timed=True)
 
 
-TRIALS = {"queue_really_full": queue_really_full, "disconnects": disconnects, "terminate": terminate, "second_signal": second_signal, "queue_full": queue_full}
+TRIALS = {"queue_really_full": queue_really_full, "disconnects": disconnects, "burst": burst}

@@ -75,10 +75,10 @@ def soak(t):
         memory, files = server.rss(), server.descriptors()
         pace = streams.run(seconds)
         grown = server.rss() / memory - 1
-        t.say(f"{seconds} s: {streams.finished} requests, {pace:.0f} events/s, {len(streams.errors)} errors; memory {100 * grown:+.1f} %, "
-              f"descriptors {files} → {server.descriptors()}")
         assert not streams.errors, streams.errors[:3]
-        assert grown < 0.05 and abs(server.descriptors() - files) < 8
+        flat = abs(server.descriptors() - files) < 8
+        t.figure(f"64 streaming clients for {seconds} s", "0 errors", f"{streams.finished:,} texts, {pace:,.0f} events/s, 0 errors", streams.finished > 0)
+        t.figure("memory and descriptors meanwhile", "at most +5 %; flat", f"{100 * grown:+.1f} %; {files} → {server.descriptors()}", grown < 0.05 and flat)
         streams.finish()
 
 
@@ -99,8 +99,8 @@ def waiting(t):
         cpu = server.cpu_seconds()
         time.sleep(seconds)
         idle = (server.cpu_seconds() - cpu) / seconds
-        t.say(f"{count} waiting connections: {each / 1024:.1f} KiB each; idle CPU {100 * idle:.2f} %")
-        assert each < 64 << 10 and idle < 0.01
+        t.figure(f"{count} waiting connections", "less than 64 KiB each", f"{each / 1024:.1f} KiB each", each < 64 << 10)
+        t.figure("CPU of a server without requests", "below 1 %", f"{100 * idle:.2f} %", idle < 0.01)
         for s in sockets:
             s.close()
 

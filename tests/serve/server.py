@@ -22,13 +22,9 @@ heads = 2
 head_width = 16
 dropout = 0.0
 [model.depth]
-levels = 3
+{depth}
 [model.time]
-kind = "block-recurrent"
-window = 16
-segment = 64
-states = 8
-recurrent_layers = [2]
+{time}
 [data]
 train = "{data}/text"
 valid = "{data}/text"
@@ -37,6 +33,12 @@ test = "{data}/text"
 steps = {steps}
 batch = 2
 """
+
+RECURRENT = """kind = "block-recurrent"
+window = 16
+segment = 64
+states = 8
+recurrent_layers = [2]"""
 
 TRANSLATION = """
 [model]
@@ -122,14 +124,14 @@ class Models:
         subprocess.run([self.binary, "train", path, "-o", run], check=True, capture_output=True)
         return str(run)
 
-    def language(self, name="novel", steps=2):
+    def language(self, name="novel", steps=2, depth="levels = 3", time=RECURRENT):
         text = self.folder / "text"
         text.mkdir(exist_ok=True)
         draw = random.Random(1)
         words = "the old house on the hill was quiet and full of small things that nobody had seen for years".split()
         for i in range(3):
             (text / f"{i}.txt").write_text(" ".join(draw.choice(words) for _ in range(4000)))
-        return self._train(name, LANGUAGE.format(data=self.folder, steps=steps))
+        return self._train(name, LANGUAGE.format(data=self.folder, steps=steps, depth=depth, time=time))
 
     def translation(self, name="letters"):
         """Each letter becomes the next one."""
@@ -151,18 +153,34 @@ class Models:
 class Server:
     """`rondo serve` as a child process."""
 
-    def __init__(self, binary, runs, *options, listen="127.0.0.1:0", limit=None):
+    def __init__(self, binary, runs, *options, listen="127.0.0.1:0", limit=None, wait=True):
         self.log = tempfile.NamedTemporaryFile("w+", suffix=".log")
         command = [binary, "serve", *runs, "--listen", listen, *map(str, options)]
         if limit:
             command = ["bash", "-c", limit + ' && exec "$0" "$@"', *command]
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=self.log, text=True)
+        self.host, self.port = listen.partition("unix:")[2], None
+        if wait:
+            self.wait_ready()
+
+    @classmethod
+    def started(cls, process, path):
+        """One that was started otherwise and listens on a Unix socket."""
+        server = object.__new__(cls)
+        server.process, server.host, server.port = process, path, None
+        return server
+
+    @staticmethod
+    def refused(binary, runs, *options):
+        """The result of a command line that must not start a server."""
+        return subprocess.run([binary, "serve", *runs, *map(str, options), "--listen", "127.0.0.1:0"], capture_output=True, text=True, timeout=60)
+
+    def wait_ready(self):
+        """Until all models are loaded."""
         self.address = self.process.stdout.readline().strip()
         if not self.address:
             raise RuntimeError("the server did not start: " + self.errors())
-        if self.address.startswith("unix:"):
-            self.host, self.port = self.address[5:], None
-        else:
+        if not self.address.startswith("unix:"):
             self.host, port = self.address[len("http://"):].rsplit(":", 1)
             self.port = int(port)
 
@@ -236,12 +254,12 @@ class Server:
     def alive(self):
         return self.process.poll() is None and self.call("GET", "/health")[0] == 200
 
-    def wait_idle(self, seconds=20.0):
+    def wait_idle(self, seconds=20.0, pause=0.02):
         until = time.monotonic() + seconds
         while time.monotonic() < until:
             if self.metric("rondo_running") == 0 and self.metric("rondo_queued") == 0:
                 return True
-            time.sleep(0.02)
+            time.sleep(pause)
         return False
 
     def stop(self, sig=signal.SIGTERM, timeout=60):

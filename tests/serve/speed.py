@@ -50,10 +50,11 @@ def many_clients(t):
                 out = subprocess.run([baseline, run, "16", "4"], check=True, capture_output=True, text=True).stdout
                 rates["session"].append(float(out.split()[0]))
     medians = {name: statistics.median(values) for name, values in rates.items() if values}
-    t.say("tokens/s, medians of %d rounds: " % rounds + ", ".join(f"{name} {value:,.0f}" for name, value in medians.items()))
-    t.say(f"16 clients / 1 client: {medians['sixteen'] / medians['one']:.2f}")
+    ratio = medians["sixteen"] / medians["one"]
+    t.target("tokens/s of 16 streaming clients against one", "3 ×", f"{medians['sixteen']:,.0f} and {medians['one']:,.0f}, {ratio:.2f} ×", ratio >= 3)
     if "session" in medians:
-        t.say(f"16 clients / Session with 16 rows: {medians['sixteen'] / medians['session']:.2f}")
+        ratio = medians["sixteen"] / medians["session"]
+        t.target("against 16 rows of a Session without HTTP", "0.80", f"{medians['sixteen']:,.0f} and {medians['session']:,.0f}, {ratio:.2f}", ratio >= 0.8)
 
 
 def first_token(t):
@@ -74,8 +75,9 @@ def first_token(t):
         stop.set()
         reader.join()
         streams.close()
-    t.say(f"alone: median {1e3 * statistics.median(alone):.1f} ms, p99 {1e3 * p99(alone):.1f} ms; beside 15 streams: median "
-          f"{1e3 * statistics.median(beside):.1f} ms, p99 {1e3 * p99(beside):.1f} ms; ratio of p99 {p99(beside) / p99(alone):.2f}")
+    ratio = p99(beside) / p99(alone)
+    t.target("first token of a 100-byte prompt beside 15 streams, p99", "at most 3 × alone",
+             f"{1e3 * p99(beside):.1f} ms, alone {1e3 * p99(alone):.1f} ms, {ratio:.2f} ×", ratio <= 3)
 
 
 def long_prompt(t):
@@ -85,7 +87,7 @@ def long_prompt(t):
         streams = Streams(server, 8, prompt="The", max_tokens=60000)
         streams.run(1)
         ratios = []
-        for _ in range(t.count(1, 5)):
+        for _ in range(t.count(1, 3)):
             alone = streams.run(2)
             s = server.connect()
             body = json.dumps({"prompt": "the old house on the hill " * 3847, "max_tokens": 1}).encode()
@@ -103,7 +105,8 @@ def long_prompt(t):
             ratios.append(alone / ((streams.frames - before) / took))
             s.close()
         streams.close()
-    t.say(f"8 streams are {statistics.median(ratios):.2f} times slower while 100,022 bytes are read in {took:.1f} s")
+    ratio = statistics.median(ratios)
+    t.target("8 streams while a prompt of 100,022 bytes is read", "at most 2 × slower", f"{ratio:.2f} ×, read in {took:.1f} s", ratio <= 2)
 
 
 def restore(t):
@@ -126,8 +129,8 @@ def restore(t):
             server.complete(state=f"doc{i}", max_tokens=1, seed=i)
             upload.append(time.monotonic() - began)
     read, use, upload = map(statistics.median, (read, use, upload))
-    t.say(f"reading 16,384 tokens {1e3 * read:.0f} ms; from the saved state {1e3 * use:.1f} ms ({read / use:.0f} ×); from its file of "
-          f"{len(file):,} bytes, uploaded, {1e3 * upload:.1f} ms ({read / upload:.0f} ×)")
+    t.target("document of 16,384 tokens: its saved state against reading it", "20 × faster", f"{1e3 * use:.1f} ms, {1e3 * read:.0f} ms, {read / use:.0f} ×", read / use >= 20)
+    t.target(f"the same with its file of {len(file):,} bytes uploaded", "20 × faster", f"{1e3 * upload:.1f} ms, {read / upload:.0f} ×", read / upload >= 20)
 
 
 TRIALS = {"many_clients": many_clients, "first_token": first_token, "long_prompt": long_prompt, "restore": restore}

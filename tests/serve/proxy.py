@@ -111,11 +111,11 @@ def nginx(t):
         assert proxy.status("GET", "/health") == 200 and proxy.status("GET", "/") == 200
         assert proxy.status("GET", "/v1/models", origin=f"https://127.0.0.1:{proxy.port}") == 200
         assert proxy.status("GET", "/v1/models", origin="https://evil.example") == 403
-        times = stream_times(proxy, 8000)
-        assert len(times) > 20 and times[len(times) // 4] < 0.6 * times[-1], "the stream was buffered"
+        times = stream_times(proxy, 12000)
+        assert len(times) > 20 and times[0] < 0.5 * times[-1], "the stream was buffered"
         assert proxy.status("POST", "/states?name=book", b"the old house on the hill " * 1000) == 201
         assert proxy.status("PUT", "/states/none", b"x" * 1_100_000) == 400, "more than nginx accepts by default: our refusal, not its 413"
-        t.say(f"8,000 tokens in {len(times)} pieces, the first after {1e3 * times[0]:.0f} ms, the last after {1e3 * times[-1]:.0f}; 1.1 MB passed on")
+        t.say(f"12,000 tokens in {len(times)} pieces, the first after {1e3 * times[0]:.0f} ms, the last after {1e3 * times[-1]:.0f}; 1.1 MB passed on")
 
 
 # What systemd does for the documented unit, as far as a shell can: a read-only system, private /run, /tmp and /var/lib, a user without capabilities.

@@ -234,7 +234,7 @@ TEST_F(FileFaults, WeightsThatAreNotFiniteAreRefused) {
              {"forward", spoilt, "--input", file("tokens"), "--output", file("x")},
              {"average", model(), spoilt, "-o", file("x")},
              {"export", spoilt, "-o", file("spoilt-model")},
-             {"compare", model(), spoilt, "--data", file("valid.txt"), "--cache", file("cache")},
+             {"compare", spoilt, model(), "--data", file("valid.txt"), "--cache", file("cache")},
              {"study", "state", spoilt, "--data", file("valid.txt"), "-o", file("x")}}) {
       SCOPED_TRACE(words[0]);
       expect_bad(rondo(words), spoilt, "tensor '" + name + "': expected finite numbers, got ");

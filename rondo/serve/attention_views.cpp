@@ -4,12 +4,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 
 #include "rondo/base/text.h"
 #include "rondo/http/text_output.h"
 #include "rondo/image/contact_sheet.h"
 #include "rondo/infer/runtime.h"
+#include "rondo/study/feature_maps.h"
+#include "rondo/study/rollout.h"
 
 namespace rondo::serve {
 namespace {
@@ -28,60 +29,22 @@ class Watch : public Observer {
   const char* pattern_;
 };
 
-// "stage.0.stack.level.3.mixing.probabilities" → "stage 1, level 4".
-std::string level_name(const std::string& name) {
-  std::string out;
-  for (const char* part : {"stage", "level"}) {
-    const size_t at = name.find(std::string(part) + ".");
-    if (at == std::string::npos) continue;
-    const int64_t number = std::atoll(name.c_str() + at + std::string_view(part).size() + 1);
-    out += fmt::format("{}{} {}", out.empty() ? "" : ", ", part, number + 1);
-  }
-  return out.empty() ? name : out;
-}
-
-// The side of a square of `tokens` patches, with or without a class token; 0 if there is none.
-int64_t square_side(int64_t tokens, bool& class_token) {
-  for (const int64_t extra : {0, 1}) {
-    const auto side =
-        static_cast<int64_t>(std::llround(std::sqrt(static_cast<double>(tokens - extra))));
-    class_token = extra == 1;
-    if (side > 0 && side * side == tokens - extra) return side;
-  }
-  return 0;
-}
-
-uint8_t to_byte(double value) {
-  return static_cast<uint8_t>(std::clamp(value, 0.0, 1.0) * 255.0 + 0.5);
-}
-
-// The image in gray, redder where `heat` [h, h] is large, enlarged for display.
-std::string heat_png(const Tensor& heat, const std::vector<float>& pixels, int64_t side) {
+// The pixels [3, side, side] in gray, enlarged to be seen well.
+Image gray_picture(const std::vector<float>& pixels, int64_t side) {
   constexpr int64_t kLeast = 224;
   const int64_t scale = std::max<int64_t>(1, (kLeast + side - 1) / side);
-  const auto [least, most] = std::minmax_element(pixels.begin(), pixels.end());
-  const double range = std::max(1e-6, static_cast<double>(*most) - *least);
-  const Tensor scaled =
-      ((heat - heat.min()) / (heat.max() - heat.min()).clamp_min(1e-12)).contiguous();
-  const int64_t cells = heat.size(0);
-  const double* weights = scaled.data_ptr<double>();
+  const Tensor all = at::from_blob(const_cast<float*>(pixels.data()), {3, side, side});
+  const Tensor mean = all.mean(0);  // [side, side]
+  const Tensor range = (mean.max() - mean.min()).clamp_min(1e-6);
+  const Tensor bytes = ((mean - mean.min()) / range * 255.0).round().to(at::kByte).contiguous();
   Image image(side * scale, side * scale);
   for (int64_t y = 0; y < image.height; ++y) {
-    uint8_t* row = image.row(y);
+    const uint8_t* from = bytes.data_ptr<uint8_t>() + y / scale * side;
     for (int64_t x = 0; x < image.width; ++x) {
-      const auto at = static_cast<size_t>((y / scale) * side + x / scale);
-      double gray = 0;
-      for (size_t c = 0; c < 3; ++c) {
-        gray += pixels[c * static_cast<size_t>(side * side) + at] / 3.0;
-      }
-      gray = (gray - *least) / range;
-      const double w = weights[(y * cells / image.height) * cells + x * cells / image.width];
-      row[3 * x] = to_byte(0.55 * gray + 0.45 * w + 0.1 * w);
-      row[3 * x + 1] = to_byte(0.55 * gray + 0.25 * w * w);
-      row[3 * x + 2] = to_byte(0.55 * gray + 0.35 * (1 - w) * 0.6);
+      std::fill_n(image.row(y) + 3 * x, 3, from[x / scale]);
     }
   }
-  return encode_png(image);
+  return image;
 }
 
 std::vector<std::string> token_texts(const Tokenizer& tokenizer, const std::vector<int32_t>& ids) {
@@ -104,25 +67,23 @@ Tensor id_row(const std::vector<int32_t>& ids) {
 
 std::vector<HeatMap> attention_rollout(Network& network, const std::vector<float>& pixels,
                                        int64_t side) {
-  Watch watch("*.mixing.probabilities");
+  study::LevelActivations seen(study::attention_endings());
   std::vector<HeatMap> maps;
   Runtime::get().compute([&] {
     const c10::InferenceMode no_gradients;
     State state;
     const Tensor images = at::from_blob(const_cast<float*>(pixels.data()), {1, 3, side, side});
-    network.forward({{"images", images}}, state, Scope(&watch));
-    Tensor rollout;
-    for (const auto& [name, p] : watch.seen) {  // [B, H, T, T]
-      bool class_token = false;
-      const int64_t tokens = p.size(-1);
-      const int64_t cells = square_side(tokens, class_token);
-      if (p.size(0) != 1 || p.size(-2) != tokens || cells == 0) continue;
-      const Tensor one = at::eye(tokens, at::kDouble);
-      const Tensor level = 0.5 * p[0].mean(0) + 0.5 * one;  // [T, T]
-      const bool begins = !rollout.defined() || rollout.size(0) != tokens;
-      rollout = begins ? level : level.matmul(rollout);
-      const Tensor reached = class_token ? rollout[0].slice(0, 1) : rollout.mean(0);
-      maps.push_back({level_name(name), heat_png(reached.view({cells, cells}), pixels, side)});
+    network.forward({{"images", images}}, state, Scope(&seen));
+    const auto stacks = study::attention_of(seen, network, 0, 1);
+    const Image picture = gray_picture(pixels, side);
+    for (size_t s = 0; s < stacks.size(); ++s) {
+      if (stacks[s].levels.empty()) return maps.clear();  // networks without attention
+      for (size_t i = 0; i < stacks[s].levels.size(); ++i) {
+        const Image view = study::tinted(picture, study::rollout_until(stacks, s, i));
+        std::string name = fmt::format("level {}", i + 1);
+        if (stacks.size() > 1) name = fmt::format("stage {}, {}", s + 1, name);
+        maps.push_back({std::move(name), encode_png(view)});
+      }
     }
   });
   return maps;

@@ -13,10 +13,8 @@ struct HeatMap {
   std::string png;   // the image in gray, colored by attention
 };
 
-// Attention rollout (Abnar and Zuidema): the product over levels of the mean over heads, averaged
-// with the identity for the residual stream; what reaches the class token, or all tokens on
-// average. One map per level; where the number of tokens changes (a pyramid's stages) the product
-// restarts. Levels that attend within groups are skipped. pixels: [3, side, side].
+// Attention rollout up to each level (study/rollout.h), through all earlier levels and stages; none
+// for networks without attention. pixels: [3, side, side].
 std::vector<HeatMap> attention_rollout(Network& network, const std::vector<float>& pixels,
                                        int64_t side);
 

@@ -1,9 +1,81 @@
 // Shares of tokens, carried from the last level to the first as a row vector.
 #include "rondo/study/rollout.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
 #include "rondo/base/require.h"
+#include "rondo/recurrence/stack.h"
 
 namespace rondo::study {
+namespace {
+
+bool ends(const std::string& name, const std::string& end) {
+  return name.size() >= end.size() && name.compare(name.size() - end.size(), end.size(), end) == 0;
+}
+
+StackAttention stack_attention(const LevelActivations& seen, const std::string& stack,
+                               int64_t levels, int64_t item, int64_t rows) {
+  StackAttention found;
+  for (int64_t i = 0; i < levels; ++i) {
+    const std::string scope = fmt::format("{}.level.{}.mixing.", stack, i);
+    const Tensor all = seen.get(scope + "probabilities");
+    if (!all.defined()) return {};
+    const int64_t groups = all.size(0) / rows;
+    found.levels.push_back(
+        whole_attention(all.narrow(0, item * groups, groups), seen.get(scope + "permutation")));
+  }
+  const int64_t tokens = found.levels.front().size(0);
+  found.side = static_cast<int64_t>(std::sqrt(static_cast<double>(tokens)));
+  found.class_token = tokens != found.side * found.side;
+  return found;
+}
+
+}  // namespace
+
+bool LevelActivations::wants(const std::string& name) {
+  return name.find(".level.") != std::string::npos &&
+         std::any_of(endings_.begin(), endings_.end(),
+                     [&](const std::string& end) { return ends(name, end); });
+}
+
+Tensor LevelActivations::get(const std::string& name) const {
+  const auto found = all_.find(name);
+  return found == all_.end() ? Tensor() : found->second;
+}
+
+std::vector<std::string> attention_endings() {
+  return {".mixing.probabilities", ".mixing.permutation"};
+}
+
+std::vector<StackAttention> attention_of(const LevelActivations& seen, const Network& network,
+                                         int64_t item, int64_t rows) {
+  std::vector<StackAttention> found;
+  for (const auto& [name, stack] : network.stacks()) {
+    found.push_back(stack_attention(seen, name, stack->plan().size(), item, rows));
+  }
+  return found;
+}
+
+Tensor rollout_until(const std::vector<StackAttention>& stacks, size_t stack, size_t level) {
+  const StackAttention& last = stacks.at(stack);
+  const std::vector<Tensor> below(last.levels.begin(),
+                                  last.levels.begin() + static_cast<std::ptrdiff_t>(level) + 1);
+  Tensor seen = rollout(below, rollout_start(below[0].size(0), last.class_token));
+  for (size_t s = stack; s-- > 0;) {
+    seen = rollout(stacks[s].levels, unpool(seen, stacks[s].side, stacks[s].class_token));
+  }
+  return as_map(seen);
+}
+
+Tensor as_map(const Tensor& tokens) {
+  const auto side = static_cast<int64_t>(std::sqrt(static_cast<double>(tokens.size(0))));
+  const Tensor patches = tokens.slice(0, tokens.size(0) - side * side);
+  if (tokens.dim() == 1) return patches.reshape({side, side});
+  return patches.t().reshape({tokens.size(1), side, side});
+}
 
 Tensor whole_attention(const Tensor& p, const Tensor& permutation) {
   const int64_t groups = p.size(0);

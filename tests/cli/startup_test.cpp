@@ -38,12 +38,11 @@ TEST(StartUp, AModelAnswersSoonAfterTorchIsLoaded) {
   const double loaded = least_cpu({"state", "info", t.file("state")});
   const double answered = least_cpu({"generate", run, "-n", "1", "--threads", "1"});
 #ifdef NDEBUG
-  const double limit = 0.1;
-  EXPECT_LT(answered, 0.5);
+  const double most = 1.3;  // relative to loading: machines, and their neighbors, differ
 #else
-  const double limit = 1.0;
+  const double most = 4.0;
 #endif
-  EXPECT_LT(answered - loaded, limit) << loaded << " s of it loading";
+  EXPECT_LT(answered, most * loaded) << loaded << " s of it loading";
 }
 
 }  // namespace

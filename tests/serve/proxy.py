@@ -122,7 +122,7 @@ def nginx(t):
 SERVICE = """set -e
 mount --make-rprivate /
 cp -r {run} /dev/shm/{name}
-for place in /run /var/lib /tmp; do mount -t tmpfs none $place; done
+for place in {places}; do mount -t tmpfs none $place; done
 mkdir -p /run/rondo /var/lib/rondo/runs /var/lib/rondo/states
 mv /dev/shm/{name} /var/lib/rondo/runs/novel
 chown -R {user} /run/rondo /var/lib/rondo
@@ -142,9 +142,14 @@ def service(t):
     if subprocess.run(["setpriv", f"--reuid={user}", "--clear-groups", binary, "--version"], capture_output=True).returncode != 0:
         t.say(f"skipped: {user} cannot run {binary}")
         return
+    # A private folder would hide a program below it.
+    places = " ".join(place for place in ("/run", "/var/lib", "/tmp") if not binary.startswith(place + "/"))
+    if not places.startswith("/run /var/lib"):
+        t.say(f"skipped: {binary} is in a folder of the system")
+        return
     command = settings["ExecStart"]
     assert command.startswith("/usr/bin/rondo serve ")
-    script = SERVICE.format(run=t.run("language"), name=t.folder.name, user=user, umask=settings["UMask"], files=settings["LimitNOFILE"],
+    script = SERVICE.format(run=t.run("language"), name=t.folder.name, places=places, user=user, umask=settings["UMask"], files=settings["LimitNOFILE"],
                             command=command.replace("/usr/bin/rondo", binary, 1))
     process = subprocess.Popen(["unshare", "-m", "bash", "-c", script], stdout=subprocess.PIPE, text=True)
     inside = f"/proc/{process.pid}/root"

@@ -36,7 +36,7 @@ ServerSignals::~ServerSignals() {
     const std::lock_guard<std::mutex> lock(mutex_);
     closing_ = true;
   }
-  pthread_kill(thread_.native_handle(), SIGTERM);
+  pthread_kill(thread_.native_handle(), SIGINT);  // blocked in all threads: only ends sigwait()
   thread_.join();
 }
 

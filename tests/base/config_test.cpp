@@ -13,14 +13,14 @@
 namespace config_test {
 
 // In a separate namespace, as in a program that uses the library.
-struct DepthConfig {
+struct SampleDepth {
   std::string scheme = "vanilla";
   int64_t levels = 6;
   std::vector<int64_t> loops;
   std::vector<std::vector<int64_t>> groups;
 };
 template <class V>
-void describe(V& v, DepthConfig& c) {
+void describe(V& v, SampleDepth& c) {
   v.field("scheme", c.scheme, "how levels share weights",
           rondo::one_of({"vanilla", "ring", "universal"}));
   v.field("levels", c.levels, "number of levels", rondo::at_least(1));
@@ -28,17 +28,17 @@ void describe(V& v, DepthConfig& c) {
   v.field("groups", c.groups, "groups of each loop");
 }
 
-struct ModelConfig {
+struct SampleModel {
   int64_t width = 512;
   double dropout = 0.1;
-  DepthConfig depth;
+  SampleDepth depth;
   bool bias = false;  // described after the section: dumping must handle this order
   std::vector<double> rates;
   std::vector<std::string> tags;
   std::string name = "model";
 };
 template <class V>
-void describe(V& v, ModelConfig& c) {
+void describe(V& v, SampleModel& c) {
   v.field("width", c.width, "model width d", rondo::between(1, 1 << 20));
   v.field("dropout", c.dropout, "share of activations dropped", rondo::between(0, 1));
   v.section("depth", c.depth, "weight sharing over depth");
@@ -57,10 +57,10 @@ void describe(V& v, RenamedConfig& c) {
   v.field("shade", c.shade, "a shade", rondo::at_least(1));
 }
 
-bool operator==(const DepthConfig& a, const DepthConfig& b) {
+bool operator==(const SampleDepth& a, const SampleDepth& b) {
   return a.scheme == b.scheme && a.levels == b.levels && a.loops == b.loops && a.groups == b.groups;
 }
-bool operator==(const ModelConfig& a, const ModelConfig& b) {
+bool operator==(const SampleModel& a, const SampleModel& b) {
   return a.width == b.width && a.dropout == b.dropout && a.depth == b.depth && a.bias == b.bias &&
          a.rates == b.rates && a.tags == b.tags && a.name == b.name;
 }
@@ -70,18 +70,18 @@ bool operator==(const ModelConfig& a, const ModelConfig& b) {
 namespace rondo {
 namespace {
 
-using config_test::DepthConfig;
-using config_test::ModelConfig;
+using config_test::SampleDepth;
+using config_test::SampleModel;
 using testing::error_of;
 using testing::spill;
 using testing::TempDir;
 
-ModelConfig read_model(const std::string& text, const std::vector<std::string>& sets = {}) {
+SampleModel read_model(const std::string& text, const std::vector<std::string>& sets = {}) {
   ConfigTable table = ConfigTable::from_string(text, "lm.toml");
   for (const std::string& assignment : sets) {
     table.set(assignment);
   }
-  ModelConfig config;
+  SampleModel config;
   read_config(table, "model", config);
   return config;
 }
@@ -94,7 +94,7 @@ std::string refusal(const std::string& text, const std::vector<std::string>& set
 }
 
 TEST(ConfigTest, ReadsEveryType) {
-  const ModelConfig config = read_model(R"(
+  const SampleModel config = read_model(R"(
 [model]
 width = 256
 dropout = 0
@@ -121,23 +121,23 @@ groups = [[1, 2], [], [3]]
 }
 
 TEST(ConfigTest, AbsentValuesKeepWhatWasThere) {
-  ModelConfig config;
+  SampleModel config;
   config.width = 77;
   config.depth.loops = {4};
   read_config(ConfigTable::from_string("[model]\nbias = true", "a"), "model", config);
   EXPECT_EQ(config.width, 77);
   EXPECT_EQ(config.depth.loops, (std::vector<int64_t>{4}));
   EXPECT_TRUE(config.bias);
-  const ModelConfig before = config;
+  const SampleModel before = config;
   read_config(ConfigTable(), "model", config);
   EXPECT_EQ(config, before);
 }
 
 TEST(ConfigTest, AnErrorLeavesTheStructAsItWas) {
-  ModelConfig config;
+  SampleModel config;
   const auto table = ConfigTable::from_string("width = 3\nbias = 4", "a");
   EXPECT_THROW(read_config(table, "", config), Error);
-  EXPECT_EQ(config, ModelConfig());
+  EXPECT_EQ(config, SampleModel());
 }
 
 TEST(ConfigTest, UnknownKeysNameTheNearest) {
@@ -244,7 +244,7 @@ TEST(ConfigTest, ChoicesNameTheNearest) {
 TEST(ConfigTest, IgnoredKeysBelongToOthers) {
   const auto table =
       ConfigTable::from_string("width = 9\nkind = \"lm\"\n[depth]\nextra = 1\n[other]\nx = 1", "a");
-  ModelConfig config;
+  SampleModel config;
   read_config(table, "", config, {"kind", "other", "depth.extra"});
   EXPECT_EQ(config.width, 9);
   EXPECT_EQ(error_of([&] {
@@ -258,7 +258,7 @@ TEST(ConfigTest, IgnoredKeysBelongToOthers) {
 }
 
 TEST(ConfigTest, SetOverridesAndCreates) {
-  const ModelConfig config =
+  const SampleModel config =
       read_model("[model]\nwidth = 3",
                  {"model.width=256", "model.depth.scheme=ring", "model.depth.loops=[1, 2]",
                   "model.dropout = 1e-3", "model.bias=true", "model.name=a b=c"});
@@ -280,7 +280,7 @@ TEST(ConfigTest, SetTextNeedsNoQuotes) {
 }
 
 TEST(ConfigTest, SetInlineTableReplacesTheTable) {
-  const ModelConfig config =
+  const SampleModel config =
       read_model("[model]\nwidth = 3\nbias = true", {"model={width = 5, depth.levels = 2}"});
   EXPECT_EQ(config.width, 5);
   EXPECT_EQ(config.depth.levels, 2);
@@ -301,7 +301,7 @@ TEST(ConfigTest, SetErrorsNameSetAsThePlace) {
 TEST(ConfigTest, FilesAreReadAndBounded) {
   const TempDir dir;
   spill(dir.file("a.toml"), "width = 8");
-  ModelConfig config;
+  SampleModel config;
   read_config(ConfigTable::from_file(dir.file("a.toml")), "", config);
   EXPECT_EQ(config.width, 8);
   spill(dir.file("big.toml"), std::string(static_cast<size_t>(kMaxConfigBytes) + 1, '#'));
@@ -313,7 +313,7 @@ TEST(ConfigTest, FilesAreReadAndBounded) {
 TEST(ConfigTest, SectionsKeepTheirPlace) {
   const auto table = ConfigTable::from_string("[model]\n[model.depth]\nlevels = 0", "a");
   const ConfigTable section = table.section("model");
-  DepthConfig config;
+  SampleDepth config;
   EXPECT_EQ(error_of([&] { read_config(section, "depth", config); }).message(),
             "a:3: model.depth.levels: expected a whole number at least 1, got 0");
   EXPECT_TRUE(table.section("none").keys().empty());
@@ -321,8 +321,8 @@ TEST(ConfigTest, SectionsKeepTheirPlace) {
             "a:3: model.depth.levels: expected a table, got 0");
 }
 
-ModelConfig awkward_config() {
-  ModelConfig config;
+SampleModel awkward_config() {
+  SampleModel config;
   config.width = 1 << 20;
   config.dropout = 0.1 + 0.2 - 0.3 + 0.25;
   config.rates = {1.0 / 3, 1, -0.0, 1e300, 5e-324, 123456789012345680.0, INFINITY, -INFINITY};
@@ -337,9 +337,9 @@ ModelConfig awkward_config() {
 
 TEST(ConfigTest, DumpReadsBackExactly) {
   for (const std::string prefix : {"", "model", "a.model"}) {
-    for (const ModelConfig& config : {ModelConfig(), awkward_config()}) {
+    for (const SampleModel& config : {SampleModel(), awkward_config()}) {
       const std::string text = dump_config(config, prefix);
-      ModelConfig back;
+      SampleModel back;
       read_config(ConfigTable::from_string(text, "dump"), prefix, back);
       EXPECT_EQ(back, config) << text;
     }
@@ -347,14 +347,14 @@ TEST(ConfigTest, DumpReadsBackExactly) {
 }
 
 TEST(ConfigTest, DumpIsReadable) {
-  EXPECT_EQ(dump_config(ModelConfig(), "model"),
+  EXPECT_EQ(dump_config(SampleModel(), "model"),
             "[model]\nwidth = 512\ndropout = 0.1\nbias = false\nrates = []\ntags = []\n"
             "name = \"model\"\n\n[model.depth]\nscheme = \"vanilla\"\nlevels = 6\nloops = []\n"
             "groups = []\n");
 }
 
 TEST(ConfigTest, HelpListsEveryField) {
-  const std::vector<FieldHelp> help = config_help(ModelConfig());
+  const std::vector<FieldHelp> help = config_help(SampleModel());
   ASSERT_EQ(help.size(), 10U);
   EXPECT_EQ(help[0].key, "width");
   EXPECT_EQ(help[0].type, "whole number");

@@ -92,7 +92,7 @@ TEST_F(Recipes, LaterLayersWin) {
   EXPECT_NE(explained.find("# default"), std::string::npos);
 }
 
-std::string refusal(const std::string& given) {
+std::string refusal_of_recipe(const std::string& given) {
   try {
     Layers layers;
     layers.recipe = load_recipe(given);
@@ -105,16 +105,18 @@ std::string refusal(const std::string& given) {
 
 TEST_F(Recipes, WhatIsWrongIsSaidWithItsPlace) {
   const std::string self = write("self.toml", "extends = \"" + folder_.path() + "/self.toml\"\n");
-  EXPECT_NE(refusal(self).find("extends itself"), std::string::npos);
-  EXPECT_NE(refusal("no-such-recipe").find("unknown recipe 'no-such-recipe'"), std::string::npos);
+  EXPECT_NE(refusal_of_recipe(self).find("extends itself"), std::string::npos);
+  EXPECT_NE(refusal_of_recipe("no-such-recipe").find("unknown recipe 'no-such-recipe'"),
+            std::string::npos);
   const std::string key = write("key.toml", std::string("extend = \"x\"\n") + kBase);
-  EXPECT_NE(refusal(key).find("key.toml:1: extend: unknown key"), std::string::npos)
-      << refusal(key);
+  EXPECT_NE(refusal_of_recipe(key).find("key.toml:1: extend: unknown key"), std::string::npos)
+      << refusal_of_recipe(key);
   const std::string needs = write("needs.toml", std::string("needs = [\"train.start\"]\n") + kBase);
-  EXPECT_NE(refusal(needs).find("needs train.start"), std::string::npos);
+  EXPECT_NE(refusal_of_recipe(needs).find("needs train.start"), std::string::npos);
   const std::string data =
       write("data.toml", "dataset = \"multi30k\"\n[model]\nbase = \"ringformer/mt-base\"\n");
-  EXPECT_NE(refusal(data).find("--data multi30k=DIR"), std::string::npos) << refusal(data);
+  EXPECT_NE(refusal_of_recipe(data).find("--data multi30k=DIR"), std::string::npos)
+      << refusal_of_recipe(data);
 }
 
 }  // namespace

@@ -15,7 +15,7 @@ using study::WholeCka;
 
 constexpr double kAsTheAuthors = 1e-6;
 
-struct Reference {
+struct CkaReference {
   NamedTensors all = load_tensors(RONDO_FIXTURES "/studies.safetensors");
   Tensor x = all.at("x");  // [16, 12, 24]
   Tensor y = all.at("y");  // [16, 12, 20]
@@ -37,7 +37,7 @@ double hsic_of(const Tensor& k_whole, const Tensor& l_whole) {
 }
 
 TEST(Cka, OfTokensIsTheAuthors) {
-  const Reference r;
+  const CkaReference r;
   BatchedCka cka;
   for (int64_t i = 0; i < r.x.size(0); ++i)
     EXPECT_TRUE(cka.add({r.x[i], r.y[i]}, {r.x[i], r.y[i]}));
@@ -49,7 +49,7 @@ TEST(Cka, OfTokensIsTheAuthors) {
 }
 
 TEST(Cka, OfItemsInMinibatchesIsTheAuthors) {
-  const Reference r;
+  const CkaReference r;
   BatchedCka cka;
   for (int64_t first = 0; first < 16; first += 4) {
     cka.add({r.x.narrow(0, first, 4).flatten(1)}, {r.y.narrow(0, first, 4).flatten(1)});
@@ -58,7 +58,7 @@ TEST(Cka, OfItemsInMinibatchesIsTheAuthors) {
 }
 
 TEST(Cka, OfAllRowsIsTheAuthorsHoweverTheyCome) {
-  const Reference r;
+  const CkaReference r;
   for (const int64_t piece : {1, 7, 192}) {
     WholeCka cka;
     const Tensor x = r.x.flatten(0, 1);  // [192, 24]

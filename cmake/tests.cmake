@@ -30,8 +30,15 @@ set(RONDO_SLOW_CASES
     Bench.JsonHoldsLimitsCanariesAndClaims
     Bench.PeersTakeTurnsByTheirProtocol
     Bench.WithoutPeersRatiosAreLeftOut
+    FileFaults.EveryVerbThatRunsAModelComparesChecksums
+    FileFaults.ForgedStatesAreRefused
+    FileFaults.WeightsThatAreNotFiniteAreRefused
+    Studies.LandscapeOfDeepNetworksSharesAxes
     Table.KilledTwentyTimesEndsWithTheSameBytes
     Thirty/KilledTraining.*)
+
+# Suites of cli_tests that begin by training a model: one ctest entry each, so that it is trained once.
+set(RONDO_SUITES_WITH_A_MODEL ClassifyVerb FileFaults Studies TranslationVerbs)
 
 # Tests of code used by several threads at once: ./check --all runs them under ThreadSanitizer.
 set(RONDO_THREAD_TESTS
@@ -70,18 +77,22 @@ function(rondo_test_program target)
                                                RONDO_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
 endfunction()
 
-# One ctest entry per case. Further arguments: SLOW, GoogleTest filters of cases with the label slow.
+# One ctest entry per case, or per suite for SUITES. SLOW: GoogleTest filters of cases with the label slow.
 function(rondo_discover_tests target)
-  cmake_parse_arguments(arg "" "" "SLOW" ${ARGN})
+  cmake_parse_arguments(arg "" "" "SLOW;SUITES" ${ARGN})
   set(how DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60 TEST_PREFIX "${target}.")
   set(properties TIMEOUT 120 ENVIRONMENT "${RONDO_TEST_ENVIRONMENT}")
   list(JOIN arg_SLOW ":" slow)
+  list(TRANSFORM arg_SUITES APPEND ".*" OUTPUT_VARIABLE suites)
+  list(JOIN suites ":" suites)
+  gtest_discover_tests(${target} ${how} TEST_FILTER "-${slow}:${suites}" PROPERTIES "${properties}")
   if(slow)
-    gtest_discover_tests(${target} ${how} TEST_FILTER "-${slow}" PROPERTIES "${properties}")
     gtest_discover_tests(${target} ${how} TEST_FILTER "${slow}" PROPERTIES "${properties}" LABELS slow)
-  else()
-    gtest_discover_tests(${target} ${how} PROPERTIES "${properties}")
   endif()
+  foreach(suite IN LISTS arg_SUITES)
+    add_test(NAME ${target}.${suite} COMMAND ${target} --gtest_filter=${suite}.*-${slow})
+    set_tests_properties(${target}.${suite} PROPERTIES TIMEOUT 300 ENVIRONMENT "${RONDO_TEST_ENVIRONMENT}" COST 30)
+  endforeach()
 endfunction()
 
 function(rondo_add_base_tests)
@@ -113,7 +124,7 @@ function(rondo_add_cli_tests)
                                                  RONDO_FAULTS_PRELOAD="$<TARGET_FILE:faults_preload>"
                                                  RONDO_OTHER_ENGINE="$<TARGET_FILE:other_engine>")
     add_dependencies(cli_tests rondo faults_preload other_engine ${RONDO_EXAMPLE_TARGETS})  # tests also run the examples
-    rondo_discover_tests(cli_tests SLOW ${RONDO_SLOW_CASES})
+    rondo_discover_tests(cli_tests SLOW ${RONDO_SLOW_CASES} SUITES ${RONDO_SUITES_WITH_A_MODEL})
     if(RONDO_PYTHON)
       add_test(NAME faults_short COMMAND ${RONDO_PYTHON} ${PROJECT_SOURCE_DIR}/tests/faults/run --binary $<TARGET_FILE:rondo>)
       set_tests_properties(faults_short PROPERTIES TIMEOUT 600 LABELS slow ENVIRONMENT "${RONDO_TEST_ENVIRONMENT}")
@@ -124,10 +135,10 @@ function(rondo_add_cli_tests)
       add_test(NAME newcomer COMMAND ${RONDO_PYTHON} ${PROJECT_SOURCE_DIR}/tests/newcomer/run --build ${PROJECT_BINARY_DIR} --steps 8)
       set_tests_properties(newcomer PROPERTIES TIMEOUT 900 LABELS slow ENVIRONMENT "${RONDO_TEST_ENVIRONMENT}")
       add_test(NAME serve_short COMMAND ${RONDO_PYTHON} ${PROJECT_SOURCE_DIR}/tests/serve/run --binary $<TARGET_FILE:rondo>)
-      set_tests_properties(serve_short PROPERTIES TIMEOUT 900 ENVIRONMENT "${RONDO_TEST_ENVIRONMENT}")
+      set_tests_properties(serve_short PROPERTIES TIMEOUT 900 COST 60 ENVIRONMENT "${RONDO_TEST_ENVIRONMENT}")
       if(NOT RONDO_SANITIZE)  # consumers are compiled without it
         add_test(NAME package COMMAND ${RONDO_PYTHON} ${PROJECT_SOURCE_DIR}/tests/package/run --build ${PROJECT_BINARY_DIR})
-        set_tests_properties(package PROPERTIES TIMEOUT 600 LABELS package ENVIRONMENT "${RONDO_TEST_ENVIRONMENT}")
+        set_tests_properties(package PROPERTIES TIMEOUT 600 COST 30 LABELS package ENVIRONMENT "${RONDO_TEST_ENVIRONMENT}")
       endif()
     endif()
   endif()
@@ -152,7 +163,7 @@ function(rondo_add_engine_tests)
   foreach(index RANGE ${last})
     add_test(NAME engine_tests.shard${index} COMMAND engine_tests)
     set_tests_properties(engine_tests.shard${index} PROPERTIES
-                         TIMEOUT 900 ENVIRONMENT "${environment};GTEST_SHARD_INDEX=${index}")
+                         TIMEOUT 900 COST 20 ENVIRONMENT "${environment};GTEST_SHARD_INDEX=${index}")
   endforeach()
 endfunction()
 

@@ -68,10 +68,10 @@ class Streams:
 
 def soak(t):
     """64 streaming clients for minutes: no errors, memory and descriptors flat"""
-    seconds = t.count(6, 600)
+    seconds = t.count(3, 600)
     with Server(t.binary, [t.run("language")], "--queue", 128, "--connections-per-address", 128, "--queue-seconds", 600) as server:
         streams = Streams(server, 64, prompt="the old house", max_tokens=100)
-        streams.run(max(3, seconds / 10))
+        streams.run(max(2, seconds / 10))
         memory, files = server.rss(), server.descriptors()
         pace = streams.run(seconds)
         grown = server.rss() / memory - 1

@@ -4,7 +4,8 @@
   tools/scale.py table                  days for each paper's full recipe on 1 to 256 nodes (docs/scale.md)
   tools/scale.py measure                training between network namespaces with shaped links, against the model; needs root
                                         and iproute2; --task, --processes and --gigabits choose from what it measures
-  tools/scale.py efficiency             two processes with one thread each against one process with two threads, taking turns
+  tools/scale.py efficiency             two processes with one thread each against one process with two threads, taking turns;
+                                        --task, --turns
   --binary PATH                         another binary than build/release/rondo
 
 The model: step(N) = 6 · multiply-adds · rows / (N · rate) + wait(N), where 6 = 2 operations, forward once and backward twice.
@@ -34,7 +35,27 @@ STAGES = [["head"], ["decoder", "target_embedding"]]
 NODES = [1, 2, 4, 16, 64, 256]
 GIGABITS = [1, 10, 100]
 
-TASKS = {"lm": """
+TASKS = {"lm-mini": """
+[model]
+kind = "language-model"
+width = 256
+hidden = 1024
+heads = 4
+head_width = 64
+dropout = 0.0
+[model.depth]
+levels = 4
+[model.time]
+kind = "block-recurrent"
+window = 32
+segment = 256
+states = 32
+recurrent_layers = [3]
+[data]
+train = "DATA/text"
+[train]
+batch = 4
+""", "lm": """
 [model]
 kind = "language-model"
 width = 512
@@ -158,11 +179,11 @@ def efficiency(options):
     place = Workplace(options, 13, 6)
     print("| model | rows or pairs a second, one process of two threads | two processes of one thread | ratio | sum: MB, ms, share |")
     print("|---|---|---|---|---|")
-    for task, unit in ("lm", "tokens"), ("ring", "sentences"):
+    for task in options.task or ["lm-mini", "ring"]:
         whole, parts, shares, seconds = [], [], [], []
-        rows = 8 if task == "lm" else 64
+        unit = "sentences" if task == "ring" else "tokens"
         for turn in range(options.turns):
-            alone = ["--set", "train.threads=2"] + (["--set", f"train.batch={rows}"] if task == "lm" else ["--set", "train.accumulate=2"])
+            alone = ["--set", "train.threads=2"] + ["--set", "train.accumulate=2" if task == "ring" else "train.batch=8"]
             for name, more, speeds in (f"{task}-one-{turn}", alone, whole), (
                     f"{task}-two-{turn}", ["--workers", "2", "--set", "train.threads=1"], parts):
                 subprocess.run(place.words(task, name, *more), check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -217,7 +238,7 @@ def measure(options):
     secret.chmod(0o600)
     print("| model | processes | Gbit/s | MB | a step | of it waiting for sums | by the model |")
     print("|---|---|---|---|---|---|---|")
-    for task, size, gigabits in itertools.product(options.task or TASKS, options.processes, options.gigabits):
+    for task, size, gigabits in itertools.product(options.task or ["lm", "ring"], options.processes, options.gigabits):
         network = ShapedNetwork(size, gigabits)
         try:
             run = f"{task}-{size}-{gigabits}"

@@ -36,14 +36,20 @@ def many_clients(t):
     baseline = pathlib.Path(t.binary).parent / "serve_baseline"
     rounds = t.count(1, 5)
     rates = {"one": [], "sixteen": [], "session": []}
+    busy = {"clients": [], "server": []}  # cores that 16 clients and their server keep busy
     with Server(t.binary, [run], "--connections-per-address", 128) as server:
         for _ in range(rounds):
             for name, clients in (("one", 1), ("sixteen", 16)):
                 streams = Streams(server, clients, prompt="The old house", max_tokens=20000, temperature=0.8)
                 streams.run(0.5)
                 before, began = server.metric("rondo_completion_tokens_total"), time.monotonic()
+                used = time.process_time(), server.cpu_seconds()
                 streams.run(4)
-                rates[name].append((server.metric("rondo_completion_tokens_total") - before) / (time.monotonic() - began))
+                seconds = time.monotonic() - began
+                if name == "sixteen":
+                    busy["clients"].append((time.process_time() - used[0]) / seconds)
+                    busy["server"].append((server.cpu_seconds() - used[1]) / seconds)
+                rates[name].append((server.metric("rondo_completion_tokens_total") - before) / seconds)
                 streams.close()
                 server.wait_idle()
             if baseline.exists():
@@ -55,6 +61,8 @@ def many_clients(t):
     if "session" in medians:
         ratio = medians["sixteen"] / medians["session"]
         t.target("against 16 rows of a Session without HTTP", "0.80", f"{medians['sixteen']:,.0f} and {medians['session']:,.0f}, {ratio:.2f}", ratio >= 0.8)
+    clients, serving = statistics.median(busy["clients"]), statistics.median(busy["server"])
+    t.target("cores kept busy by 16 clients and by their server", "reported", f"{clients:.2f} and {serving:.2f}", True)
 
 
 def first_token(t):

@@ -10,42 +10,13 @@
 
 #include "rondo/base/error.h"
 #include "rondo/base/random.h"
-#include "tests/base/base_test_util.h"
+#include "tests/train/group_test_util.h"
 
 namespace rondo {
 namespace {
 
-// Runs `work` as every rank of a group; returns each rank's error ("" if none).
-std::vector<std::string> in_group(int64_t size, const std::function<void(ProcessGroup&)>& work,
-                                  double timeout = 20) {
-  const testing::TempDir folder;
-  std::vector<std::string> errors(static_cast<size_t>(size));
-  std::vector<std::thread> threads;
-  for (int64_t rank = 0; rank < size; ++rank) {
-    threads.emplace_back([&, rank] {
-      GroupPlace place;
-      place.shard = {rank, size};
-      place.local_size = size;
-      place.address = "127.0.0.1";
-      place.file = folder.file("meeting");
-      place.timeout = timeout;
-      try {
-        ProcessGroup group(place);
-        work(group);
-        group.barrier();
-      } catch (const Error& error) {
-        errors[static_cast<size_t>(rank)] =
-            std::to_string(static_cast<int>(error.code())) + ": " + error.what();
-      }
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
-  return errors;
-}
-
-void expect_well(const std::vector<std::string>& errors) {
-  for (const std::string& error : errors) EXPECT_EQ(error, "");
-}
+using testing::expect_well;
+using testing::in_group;
 
 std::vector<float> numbers_of(int64_t rank, size_t count) {
   CounterRandom random(7, "group", static_cast<uint64_t>(rank));

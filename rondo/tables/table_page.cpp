@@ -82,7 +82,7 @@ std::string table_html(const TableResults& results) {
     }
     page.raw(rows + "</table>\n");
   }
-  for (const std::string& origin : results.origins) page.paragraph("Produced by " + origin + ".");
+  for (const std::string& line : table_origins(results)) page.paragraph(line);
   return page.html();
 }
 

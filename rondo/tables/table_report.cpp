@@ -196,6 +196,13 @@ std::string claim_evidence(const ClaimResult& c) {
   return text + ", " + c.method;
 }
 
+std::vector<std::string> table_origins(const TableResults& results) {
+  std::vector<std::string> lines;
+  if (!results.set.empty()) lines.push_back("Set in every row: " + join(results.set, ", ") + ".");
+  for (const std::string& origin : results.origins) lines.push_back("Produced by " + origin + ".");
+  return lines;
+}
+
 std::string table_text(const TableResults& results) {
   std::string out = table_title(results) + "\n";
   for (const TableColumn& column : results.table.columns) {
@@ -210,7 +217,7 @@ std::string table_text(const TableResults& results) {
                        several ? " (" + results.table.column(c.column).label + ")" : "",
                        claim_evidence(c));
   }
-  for (const std::string& origin : results.origins) out += "\nproduced by " + origin + "\n";
+  for (const std::string& line : table_origins(results)) out += "\n" + line + "\n";
   return out;
 }
 
@@ -229,7 +236,7 @@ std::string table_markdown(const TableResults& results) {
     out +=
         fmt::format("| {} | {} | {} |\n", c.claim.text, verdict_name(c.verdict), claim_evidence(c));
   }
-  for (const std::string& origin : results.origins) out += "\nProduced by " + origin + ".\n";
+  for (const std::string& line : table_origins(results)) out += "\n" + line + "\n";
   return out;
 }
 
@@ -239,6 +246,7 @@ std::string table_json(const TableResults& results) {
                          {"paper", results.table.paper},
                          {"place", results.table.place},
                          {"mini", results.mini},
+                         {"set", results.set},
                          {"made_by", results.origins},
                          {"cells", nlohmann::json::array()},
                          {"claims", nlohmann::json::array()}};

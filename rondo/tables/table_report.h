@@ -24,6 +24,9 @@ TableLines table_lines(const TableResults& results, const TableColumn& column);
 // "Not run: XL:1024, …." with a newline; empty if every row was run.
 std::string rows_not_run(const TableResults& results, const TableColumn& column);
 
+// "Set in every row: train.steps=500.", "Produced by commit 0123456789ab, …."
+std::vector<std::string> table_origins(const TableResults& results);
+
 // "8.94 M"; "–" for 0.
 std::string table_count(double count);
 // "1.3021 ± 0.0043", "1.3021" without an interval, "–" without a score.

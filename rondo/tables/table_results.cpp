@@ -196,6 +196,7 @@ TableResults read_table_results(const std::string& folder) {
   results.folder = folder;
   results.table = made.table;
   results.mini = made.mini;
+  results.set = made.set;
   std::set<std::string> origins;
   for (const TableColumn& column : made.table.columns) {
     for (const TableRow& row : made.table.rows) {

@@ -54,6 +54,7 @@ struct TableResults {
   std::string folder;
   PaperTable table;
   bool mini = false;
+  std::vector<std::string> set;   // keys changed in every row, as given with --set
   std::vector<CellResult> cells;  // by column, then by row
   std::vector<ClaimResult> claims;
   std::vector<std::string> origins;  // distinct "commit, CPU, data" of the runs

@@ -171,6 +171,21 @@ TEST_F(TableFolders, ReportsHaveEveryRowAndClaim) {
   EXPECT_EQ(json["claims"][0]["verdict"], "holds");
 }
 
+TEST_F(TableFolders, ReportsSayWhatWasSetInEveryRow) {
+  make("accuracy");
+  finish("good", 1, 71, 71);
+  EXPECT_EQ(table_origins(read_table_results(folder_.path())),
+            (std::vector<std::string>{
+                "Produced by commit abc, Z80, 0 threads, training data unknown."}));
+  write_file(path("table.json"), R"({"name": "nobody/table0", "mini": true, "jobs": 1,
+                                     "set": ["train.steps=9", "train.seed=4"]})");
+  const TableResults r = read_table_results(folder_.path());
+  for (const std::string& text : {table_text(r), table_markdown(r), table_html(r)}) {
+    EXPECT_NE(text.find("Set in every row: train.steps=9, train.seed=4."), std::string::npos);
+  }
+  EXPECT_EQ(nlohmann::json::parse(table_json(r))["set"].size(), 2U);
+}
+
 TEST_F(TableFolders, WhatWasNotRunIsNamedOnce) {
   make("accuracy");
   finish("good", 1, 71, 71);

@@ -42,8 +42,8 @@ mkdir -p "$runs"
 rows() { printf -- '--rows %s ' "$@"; }
 
 # RingFormer, Table 1 (and Figure 2), Table 4: six levels, as in the paper.
-evidence ringformer-table1 ringformer/table1 3 3000 $(rows vanilla one-wide universal ring) --set model.depth.levels=6
-evidence ringformer-table4 ringformer/table4 3 2000 --set model.depth.levels=6
+evidence ringformer-table1 ringformer/table1 3 4000 $(rows vanilla one-wide universal ring) --set model.depth.levels=6
+evidence ringformer-table4 ringformer/table4 3 3000 --set model.depth.levels=6
 
 # Block-Recurrent Transformer, Table 1: bytes with windows of 32 and of 128, and code.
 evidence block-recurrent-bytes block-recurrent/table1 3 2000 --columns bytes $(rows slide-13l rec-fixed-skip feedback-fixed-skip)

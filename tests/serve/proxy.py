@@ -128,8 +128,9 @@ mv /dev/shm/{name} /var/lib/rondo/runs/novel
 chown -R {user} /run/rondo /var/lib/rondo
 mount -o remount,bind,ro /
 umask {umask}
-exec prlimit --nofile={files} setpriv --reuid={user} --regid={user} --clear-groups --no-new-privs --bounding-set=-all -- {command}
+exec prlimit --nofile={files} {setpriv} {command}
 """
+SETPRIV = "setpriv --reuid={user} --regid={user} --clear-groups --no-new-privs --bounding-set=-all --"
 
 
 def service(t):
@@ -139,8 +140,9 @@ def service(t):
         return
     settings = dict(line.split("=", 1) for line in block("ini").splitlines() if "=" in line)
     user, binary = "daemon", str(pathlib.Path(t.binary).resolve())
-    if subprocess.run(["setpriv", f"--reuid={user}", "--clear-groups", binary, "--version"], capture_output=True).returncode != 0:
-        t.say(f"skipped: {user} cannot run {binary}")
+    # By a second program: the first one that setpriv starts may still be found with the capabilities of root.
+    if subprocess.run([*SETPRIV.format(user=user).split(), "sh", "-c", 'test -r "$0"', binary]).returncode != 0:
+        t.say(f"skipped: {user} cannot read {binary}")
         return
     # A private folder would hide a program below it.
     places = " ".join(place for place in ("/run", "/var/lib", "/tmp") if not binary.startswith(place + "/"))
@@ -149,8 +151,8 @@ def service(t):
         return
     command = settings["ExecStart"]
     assert command.startswith("/usr/bin/rondo serve ")
-    script = SERVICE.format(run=t.run("language"), name=t.folder.name, places=places, user=user, umask=settings["UMask"], files=settings["LimitNOFILE"],
-                            command=command.replace("/usr/bin/rondo", binary, 1))
+    script = SERVICE.format(run=t.run("language"), name=t.folder.name, places=places, user=user, setpriv=SETPRIV.format(user=user),
+                            umask=settings["UMask"], files=settings["LimitNOFILE"], command=command.replace("/usr/bin/rondo", binary, 1))
     process = subprocess.Popen(["unshare", "-m", "bash", "-c", script], stdout=subprocess.PIPE, text=True)
     inside = f"/proc/{process.pid}/root"
     with Server.started(process, inside + "/run/rondo/rondo.sock") as server:

@@ -165,6 +165,7 @@ void describe(OptionVisitor& v, TableShowOptions& o) {
   v.flag("--markdown", o.markdown, "print Markdown; for several tables, their claims come first");
   v.flag("--json", o.json, kJsonHelp);
   v.flag("--html", o.html, "print a web page with bars and learning curves");
+  v.text("--pages", o.pages, "with --markdown: folder for the web page of each table, to link to");
   v.output("-o,--output", o.output, "file to write instead of standard output");
 }
 

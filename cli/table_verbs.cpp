@@ -14,6 +14,7 @@
 #include "rondo/base/files.h"
 #include "rondo/base/text.h"
 #include "rondo/config/share.h"
+#include "rondo/report/run_curves.h"
 #include "rondo/tables/table_record.h"
 #include "rondo/tables/table_report.h"
 
@@ -87,24 +88,49 @@ void run_table_list(const RecipesOptions& options) {
   if (options.json) fmt::print("{}\n", json.dump(2));
 }
 
+// Writes the page of every table to `pages`; returns links from the folder of `output`.
+std::vector<std::string> write_pages(const std::vector<TableResults>& tables,
+                                     const TableShowOptions& options) {
+  if (options.pages.empty()) return {};
+  if (!options.markdown) throw Error(ExitCode::usage, "--pages goes with --markdown", "add it");
+  std::filesystem::create_directories(options.pages);
+  const auto from = options.output.empty()
+                        ? std::filesystem::current_path()
+                        : std::filesystem::absolute(options.output).parent_path();
+  const std::vector<std::string> names = short_run_names(options.folders);
+  std::vector<std::string> links;
+  for (size_t i = 0; i < tables.size(); ++i) {
+    std::string name = names[i] + ".html";
+    std::replace(name.begin(), name.end(), '/', '-');
+    const std::string path = options.pages + "/" + name;
+    write_file(path, table_html(tables[i]));
+    links.push_back(std::filesystem::absolute(path).lexically_relative(from).string());
+  }
+  return links;
+}
+
 void run_table_show(const TableShowOptions& options) {
   std::vector<TableResults> tables;
   for (const std::string& folder : options.folders) tables.push_back(read_table_results(folder));
-  if (options.html && tables.size() > 1) {
+  const bool several = tables.size() > 1;
+  if (options.html && several) {
     throw Error(ExitCode::usage, "--html shows one table, got several folders",
-                "run 'rondo table show FOLDER --html' for each");
+                "run 'rondo table show FOLDER --html' for each, or use --markdown --pages");
   }
+  const std::vector<std::string> pages = write_pages(tables, options);
   std::string text;
-  if (options.markdown && tables.size() > 1) text += claims_markdown(tables) + "\n";
-  if (options.json && tables.size() > 1) text += "[";
-  for (size_t i = 0; i < tables.size(); ++i) {
-    if (i > 0) text += options.json ? "," : "\n";
-    text += options.html       ? table_html(tables[i])
-            : options.json     ? table_json(tables[i])
-            : options.markdown ? table_markdown(tables[i])
-                               : table_text(tables[i]);
+  if (options.markdown) {
+    text = several ? results_markdown(tables, pages)
+                   : table_markdown(tables[0], pages.empty() ? "" : pages[0]);
+  } else {
+    for (size_t i = 0; i < tables.size(); ++i) {
+      if (i > 0) text += options.json ? "," : "\n";
+      text += options.html   ? table_html(tables[i])
+              : options.json ? table_json(tables[i])
+                             : table_text(tables[i]);
+    }
+    if (options.json && several) text = "[" + text + "]\n";
   }
-  if (options.json && tables.size() > 1) text += "]\n";
   if (options.output.empty()) {
     fmt::print("{}", text);
   } else {

@@ -299,6 +299,7 @@ struct TableShowOptions {
   bool markdown = false;
   bool json = false;
   bool html = false;
+  std::string pages;
   std::string output;
 };
 

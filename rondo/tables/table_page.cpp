@@ -12,13 +12,6 @@
 namespace rondo {
 namespace {
 
-// The metric logged during training that corresponds to a column's metric.
-std::string logged_metric(const std::string& metric) {
-  if (metric == "bits_per_token" || metric == "word_perplexity") return "valid_bits_per_token";
-  if (metric == "bits_per_byte") return "valid_bits_per_byte";
-  return metric == "accuracy" ? "valid_accuracy" : "valid_loss";
-}
-
 // The mean over seeds at every step that all seeds logged.
 Series mean_curve(const CellResult& cell, const std::string& label, const std::string& key) {
   std::map<double, std::pair<double, size_t>> sums;
@@ -59,6 +52,7 @@ void add_column(Page& page, const TableResults& results, const TableColumn& colu
   }
   page.table(lines);
   if (const std::string rest = rows_not_run(results, column); !rest.empty()) page.paragraph(rest);
+  if (const std::string trend = table_trend(results, column); !trend.empty()) page.paragraph(trend);
   page.figure(bar_chart(bars), "Mean over seeds on the test data, with 95 % intervals.");
   if (!curves.series.empty()) {
     page.figure(line_chart(curves),

@@ -1,13 +1,15 @@
-// Table results as text, Markdown and JSON.
+// Table results as text and JSON.
 #include "rondo/tables/table_report.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <nlohmann/json.hpp>
 
 #include "rondo/base/text.h"
+#include "rondo/report/run_curves.h"
 
 namespace rondo {
 namespace {
@@ -56,15 +58,13 @@ std::vector<std::string> cells_of(const TableResults& results, const TableColumn
           cell.paper.has_value() ? fmt::format("{:g}", *cell.paper) : kNoFigure};
 }
 
-using Lines = TableLines;
-
 size_t shown_width(const std::string& text) {
   return static_cast<size_t>(std::count_if(text.begin(), text.end(), [](char c) {
     return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U;
   }));
 }
 
-std::string aligned(const Lines& lines) {
+std::string aligned(const TableLines& lines) {
   std::vector<size_t> widths(lines[0].size(), 0);
   for (const auto& line : lines) {
     for (size_t i = 0; i < line.size(); ++i) widths[i] = std::max(widths[i], shown_width(line[i]));
@@ -77,18 +77,6 @@ std::string aligned(const Lines& lines) {
       text += i == 0 ? line[i] + fill : "  " + fill + line[i];
     }
     out += text + "\n";
-  }
-  return out;
-}
-
-std::string markdown_table(const Lines& lines) {
-  std::string out;
-  for (size_t i = 0; i < lines.size(); ++i) {
-    out += "| " + join(lines[i], " | ") + " |\n";
-    if (i > 0) continue;
-    out += "|---|";
-    for (size_t j = 1; j < lines[i].size(); ++j) out += "---:|";
-    out += "\n";
   }
   return out;
 }
@@ -137,6 +125,11 @@ nlohmann::json claim_json(const ClaimResult& c) {
   }
   if (c.p_value.has_value()) json["p_value"] = *c.p_value;
   return json;
+}
+
+nlohmann::json origin_json(const TableOrigin& origin) {
+  return {{"runs", origin.runs.size()}, {"hours", origin.hours}, {"commits", origin.commits},
+          {"cpus", origin.cpus},        {"data", origin.data},   {"threads", origin.threads}};
 }
 
 }  // namespace
@@ -196,10 +189,56 @@ std::string claim_evidence(const ClaimResult& c) {
   return text + ", " + c.method;
 }
 
+std::string logged_metric(const std::string& metric) {
+  if (metric == "bits_per_token" || metric == "word_perplexity") return "valid_bits_per_token";
+  if (metric == "bits_per_byte") return "valid_bits_per_byte";
+  return metric == "accuracy" ? "valid_accuracy" : "valid_loss";
+}
+
+std::string table_trend(const TableResults& results, const TableColumn& column) {
+  constexpr double kLate = 0.75;  // of the steps
+  const std::string key = logged_metric(column.metric);
+  std::set<double> lasts;
+  std::set<double> since;
+  std::vector<double> changes;  // by row, averaged over seeds
+  for (const CellResult& cell : results.cells) {
+    if (cell.column != column.name || cell.seeds.empty()) continue;
+    double sum = 0;
+    for (const SeedResult& seed : cell.seeds) {
+      const Curve curve = read_curve(seed.folder, key);
+      if (curve.empty()) return "";
+      const auto last = std::prev(curve.end());
+      auto late = curve.upper_bound(kLate * last->first);
+      if (late == curve.begin()) return "";
+      --late;
+      sum += last->second - late->second;
+      lasts.insert(last->first);
+      since.insert(late->first);
+    }
+    changes.push_back(sum / static_cast<double>(cell.seeds.size()));
+  }
+  if (changes.empty() || lasts.size() > 1 || since.size() > 1) return "";
+  const auto [low, high] = std::minmax_element(changes.begin(), changes.end());
+  return fmt::format(
+      "From step {} to the last, {}, {} changed by {:+.4f} to {:+.4f} (means of rows).\n",
+      *since.begin(), *lasts.begin(), key, *low, *high);
+}
+
 std::vector<std::string> table_origins(const TableResults& results) {
   std::vector<std::string> lines;
   if (!results.set.empty()) lines.push_back("Set in every row: " + join(results.set, ", ") + ".");
-  for (const std::string& origin : results.origins) lines.push_back("Produced by " + origin + ".");
+  const TableOrigin& origin = results.origin;
+  if (origin.runs.empty()) return lines;
+  const auto names = [](const std::set<std::string>& set) {
+    return join({set.begin(), set.end()}, ", ");
+  };
+  std::vector<std::string> threads;
+  for (const int64_t n : origin.threads) threads.push_back(std::to_string(n));
+  lines.push_back(fmt::format(
+      "{} {}, {:.1f} hours together, threads per run: {}; {}; Rondo at commit {}; training data "
+      "{}.",
+      origin.runs.size(), origin.runs.size() == 1 ? "run" : "runs", origin.hours,
+      join(threads, ", "), names(origin.cpus), names(origin.commits), names(origin.data)));
   return lines;
 }
 
@@ -208,7 +247,8 @@ std::string table_text(const TableResults& results) {
   for (const TableColumn& column : results.table.columns) {
     const TableLines lines = table_lines(results, column);
     if (lines.size() == 1) continue;
-    out += "\n" + column.label + "\n" + aligned(lines) + rows_not_run(results, column);
+    out += "\n" + column.label + "\n" + aligned(lines) + rows_not_run(results, column) +
+           table_trend(results, column);
   }
   if (!results.claims.empty()) out += "\nClaims\n";
   for (const ClaimResult& c : results.claims) {
@@ -221,25 +261,6 @@ std::string table_text(const TableResults& results) {
   return out;
 }
 
-std::string table_markdown(const TableResults& results) {
-  std::string out = "### " + table_title(results) + "\n";
-  for (const TableColumn& column : results.table.columns) {
-    const TableLines lines = table_lines(results, column);
-    if (lines.size() == 1) continue;
-    const std::string not_run = rows_not_run(results, column);
-    out += "\n" + column.label + "\n\n" + markdown_table(lines);
-    if (!not_run.empty()) out += "\n" + not_run;
-  }
-  if (!results.claims.empty()) out += "\n| claim | verdict | evidence |\n|---|---|---|\n";
-  for (const ClaimResult& c : results.claims) {
-    if (c.verdict == Verdict::missing) continue;
-    out +=
-        fmt::format("| {} | {} | {} |\n", c.claim.text, verdict_name(c.verdict), claim_evidence(c));
-  }
-  for (const std::string& line : table_origins(results)) out += "\n" + line + "\n";
-  return out;
-}
-
 std::string table_json(const TableResults& results) {
   nlohmann::json json = {{"table", results.table.name},
                          {"title", results.table.title},
@@ -247,7 +268,8 @@ std::string table_json(const TableResults& results) {
                          {"place", results.table.place},
                          {"mini", results.mini},
                          {"set", results.set},
-                         {"made_by", results.origins},
+                         {"made_by", origin_json(results.origin)},
+                         {"notes", results.notes},
                          {"cells", nlohmann::json::array()},
                          {"claims", nlohmann::json::array()}};
   for (const CellResult& cell : results.cells) json["cells"].push_back(cell_json(cell));

@@ -7,7 +7,6 @@
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
-#include <set>
 
 #include "rondo/base/error.h"
 #include "rondo/base/files.h"
@@ -16,6 +15,7 @@ namespace rondo {
 namespace {
 
 constexpr int64_t kMaxJsonBytes = int64_t{64} << 20;
+constexpr int64_t kMaxNotesBytes = int64_t{1} << 20;
 
 nlohmann::json read_json(const std::string& path) {
   auto json = nlohmann::json::parse(read_text_file(path, kMaxJsonBytes), nullptr, false);
@@ -43,22 +43,25 @@ double training_seconds(const std::string& folder) {
   return seconds;
 }
 
-// Reads the record of `rondo train` (run.json) into the cell; returns the provenance.
-std::string read_origin(const std::string& folder, CellResult& cell, double& minutes) {
+// Reads the record of `rondo train` (run.json) into the cell and the origin.
+void read_origin(const std::string& folder, CellResult& cell, double& minutes,
+                 TableOrigin& origin) {
   const std::string file = folder + "/run.json";
-  if (!exists(file)) return "";
+  if (!exists(file)) return;
   const nlohmann::json json = read_json(file);
   cell.parameters = json.value("parameters", 0.0);
   cell.parameters_without_embeddings = json.value("parameters_without_embeddings", 0.0);
   cell.multiply_adds = json.value("multiply_adds", 0.0);
   minutes = training_seconds(folder) / 60;
-  return fmt::format("commit {}, {}, {} threads, training data {}", json.value("commit", "unknown"),
-                     json.value("cpu", "unknown CPU"), json.value("threads", 0),
-                     json.value("train_data", "unknown"));
+  if (origin.runs.insert(folder).second) origin.hours += minutes / 60;
+  origin.commits.insert(json.value("commit", "unknown"));
+  origin.cpus.insert(json.value("cpu", "unknown CPU"));
+  origin.data.insert(json.value("train_data", "unknown"));
+  origin.threads.insert(json.value("threads", int64_t{0}));
 }
 
 CellResult read_cell(const std::string& folder, const PaperTable& table, const TableColumn& column,
-                     const TableRow& row, std::set<std::string>& origins) {
+                     const TableRow& row, TableOrigin& origin) {
   CellResult cell;
   cell.row = row.name;
   cell.column = column.name;
@@ -74,7 +77,7 @@ CellResult read_cell(const std::string& folder, const PaperTable& table, const T
     if (status == JobStatus::unfinished) ++cell.unfinished;
     if (status != JobStatus::finished) continue;
     SeedResult result{seed, run, score_of(run + "/test.json", column.metric), 0};
-    origins.insert(read_origin(run, cell, result.minutes));
+    read_origin(run, cell, result.minutes, origin);
     cell.seeds.push_back(result);
     cell.minutes += result.minutes;
     scores.push_back(result.score);
@@ -197,11 +200,12 @@ TableResults read_table_results(const std::string& folder) {
   results.table = made.table;
   results.mini = made.mini;
   results.set = made.set;
-  std::set<std::string> origins;
+  const std::string notes = folder + "/notes.md";
+  if (exists(notes)) results.notes = read_text_file(notes, kMaxNotesBytes);
   for (const TableColumn& column : made.table.columns) {
     for (const TableRow& row : made.table.rows) {
       if (row.has(column.name))
-        results.cells.push_back(read_cell(folder, made.table, column, row, origins));
+        results.cells.push_back(read_cell(folder, made.table, column, row, results.origin));
     }
   }
   for (const TableClaim& claim : made.table.claims) {
@@ -212,8 +216,6 @@ TableResults read_table_results(const std::string& folder) {
       if (a != nullptr && b != nullptr) results.claims.push_back(judge(claim, *a, *b, column));
     }
   }
-  origins.erase("");
-  results.origins.assign(origins.begin(), origins.end());
   return results;
 }
 

@@ -2,6 +2,9 @@
 #pragma once
 
 #include <optional>
+#include <set>
+#include <string>
+#include <vector>
 
 #include "rondo/metrics/statistics.h"
 #include "rondo/metrics/test_items.h"
@@ -50,6 +53,14 @@ struct ClaimResult {
   std::string method;  // "paired t-test over 3 seeds"
 };
 
+// Where the finished runs of a table were trained, by what program, on what data.
+struct TableOrigin {
+  std::set<std::string> runs;  // folders; columns may share runs
+  double hours = 0;            // of training, of all runs together
+  std::set<std::string> commits, cpus, data;
+  std::set<int64_t> threads;
+};
+
 struct TableResults {
   std::string folder;
   PaperTable table;
@@ -57,7 +68,8 @@ struct TableResults {
   std::vector<std::string> set;   // keys changed in every row, as given with --set
   std::vector<CellResult> cells;  // by column, then by row
   std::vector<ClaimResult> claims;
-  std::vector<std::string> origins;  // distinct "commit, CPU, data" of the runs
+  TableOrigin origin;
+  std::string notes;  // notes.md of the folder: what its author has to say about the results
 
   const CellResult* cell(const std::string& column, const std::string& row) const;
 };

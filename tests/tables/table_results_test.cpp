@@ -174,9 +174,11 @@ TEST_F(TableFolders, ReportsHaveEveryRowAndClaim) {
 TEST_F(TableFolders, ReportsSayWhatWasSetInEveryRow) {
   make("accuracy");
   finish("good", 1, 71, 71);
-  EXPECT_EQ(table_origins(read_table_results(folder_.path())),
-            (std::vector<std::string>{
-                "Produced by commit abc, Z80, 0 threads, training data unknown."}));
+  EXPECT_EQ(
+      table_origins(read_table_results(folder_.path())),
+      (std::vector<std::string>{
+          "1 run, 0.0 hours together, threads per run: 0; Z80; Rondo at commit abc; training data "
+          "unknown."}));
   write_file(path("table.json"), R"({"name": "nobody/table0", "mini": true, "jobs": 1,
                                      "set": ["train.steps=9", "train.seed=4"]})");
   const TableResults r = read_table_results(folder_.path());
@@ -210,7 +212,44 @@ TEST_F(TableFolders, ClaimsOfSeveralTablesAreOneList) {
   const size_t first = list.find(line);
   ASSERT_NE(first, std::string::npos) << list;
   EXPECT_NE(list.find(line, first + 1), std::string::npos) << list;
-  EXPECT_NE(list.find("not tested: 2."), std::string::npos) << list;
+  EXPECT_EQ(list.find("Of the claims of 2 tables 4 hold, 2 are reversed, 0 are undecided, 2 were "
+                      "not tested.\n"),
+            0U)
+      << list;
+  const std::string document = results_markdown({r, r}, {"a.html", "b.html"});
+  EXPECT_NE(document.find(list), std::string::npos);
+  EXPECT_NE(document.find("[Bars and learning curves](b.html)"), std::string::npos);
+}
+
+TEST_F(TableFolders, TheTrendIsTheChangeInTheLastQuarter) {
+  make("accuracy");
+  finish("good", 1, 72);
+  finish("good", 2, 74);
+  finish("bad", 1, 60);
+  const auto log = [&](const std::string& run, double at6, double at8) {
+    write_file(path("main/" + run + "/metrics.jsonl"),
+               fmt::format("{{\"step\": 6, \"valid_accuracy\": {}}}\n"
+                           "{{\"step\": 7, \"valid_accuracy\": 0}}\n"
+                           "{{\"step\": 8, \"valid_accuracy\": {}}}\n",
+                           at6, at8));
+  };
+  log("good/seed1", 70, 71);
+  log("good/seed2", 70, 73);
+  const TableResults without = read_table_results(folder_.path());
+  EXPECT_EQ(table_trend(without, without.table.column("main")), "");
+  log("bad/seed1", 61, 60.5);
+  const TableResults r = read_table_results(folder_.path());
+  EXPECT_EQ(table_trend(r, r.table.column("main")),
+            "From step 6 to the last, 8, valid_accuracy changed by -0.5000 to +2.0000 (means of "
+            "rows).\n");
+}
+
+TEST_F(TableFolders, NotesOfTheFolderArePartOfItsMarkdown) {
+  make("accuracy");
+  finish("good", 1, 71, 71);
+  write_file(path("notes.md"), "Too short a training.\n\n");
+  const std::string text = table_markdown(read_table_results(folder_.path()), "t.html");
+  EXPECT_NE(text.find("\n\nToo short a training.\n\n1 run"), std::string::npos) << text;
 }
 
 TEST_F(TableFolders, ARecordHasTheResultsWithoutTheWeights) {

@@ -30,6 +30,7 @@ th:first-child, td:first-child { text-align: left; }
 th { font-weight: 600; border-bottom-width: 2px; }
 .words td { text-align: left; vertical-align: top; overflow-wrap: anywhere; }
 .words th { text-align: left; }
+.words .short { white-space: nowrap; overflow-wrap: normal; }
 figure { margin: 1.5rem 0; } figcaption { color: var(--faint); font-size: .9rem; }
 img { max-width: 100%; height: auto; image-rendering: pixelated; }
 .shaded { font: 15px/1.9 ui-monospace, monospace; white-space: pre-wrap; overflow-wrap: anywhere; }

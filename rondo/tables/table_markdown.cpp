@@ -67,8 +67,8 @@ std::string table_markdown(const TableResults& results, const std::string& page)
   if (!results.claims.empty()) out += "\n| claim | verdict | evidence |\n|---|---|---|\n";
   for (const ClaimResult& c : results.claims) {
     if (c.verdict == Verdict::missing) continue;
-    out +=
-        fmt::format("| {} | {} | {} |\n", c.claim.text, verdict_name(c.verdict), claim_evidence(c));
+    out += fmt::format("| {} | {} | {} |\n", claim_text(results, c), verdict_name(c.verdict),
+                       claim_evidence(c));
   }
   const size_t end = results.notes.find_last_not_of(" \n");
   if (end != std::string::npos) out += "\n" + results.notes.substr(0, end + 1) + "\n";

@@ -70,8 +70,9 @@ std::string table_html(const TableResults& results) {
     std::string rows =
         "<table class=\"words\"><tr><th>claim</th><th>verdict</th><th>evidence</th></tr>";
     for (const ClaimResult& c : results.claims) {
-      rows += fmt::format("<tr><td>{}</td><td><b>{}</b></td><td>{}</td></tr>",
-                          escape_html(c.claim.text), verdict_name(c.verdict),
+      if (c.verdict == Verdict::missing) continue;
+      rows += fmt::format("<tr><td>{}</td><td class=\"short\"><b>{}</b></td><td>{}</td></tr>",
+                          escape_html(claim_text(results, c)), verdict_name(c.verdict),
                           escape_html(claim_evidence(c)));
     }
     page.raw(rows + "</table>\n");

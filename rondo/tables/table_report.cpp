@@ -179,6 +179,11 @@ std::string table_score(const CellResult& cell, const std::string& metric) {
   return fmt::format("{} ± {}", mean, number(cell.score.high - cell.score.mean, metric));
 }
 
+std::string claim_text(const TableResults& results, const ClaimResult& c) {
+  if (results.table.columns.size() == 1) return c.claim.text;
+  return fmt::format("{} ({})", c.claim.text, results.table.column(c.column).label);
+}
+
 std::string claim_evidence(const ClaimResult& c) {
   if (c.verdict == Verdict::missing) return "not run";
   if (c.method == "the other row diverged") return c.method;
@@ -252,10 +257,8 @@ std::string table_text(const TableResults& results) {
   }
   if (!results.claims.empty()) out += "\nClaims\n";
   for (const ClaimResult& c : results.claims) {
-    const bool several = results.table.columns.size() > 1;
-    out += fmt::format("  {:<9}  {}{}\n             {}\n", verdict_name(c.verdict), c.claim.text,
-                       several ? " (" + results.table.column(c.column).label + ")" : "",
-                       claim_evidence(c));
+    out += fmt::format("  {:<9}  {}\n             {}\n", verdict_name(c.verdict),
+                       claim_text(results, c), claim_evidence(c));
   }
   for (const std::string& line : table_origins(results)) out += "\n" + line + "\n";
   return out;

@@ -42,6 +42,8 @@ std::vector<std::string> table_origins(const TableResults& results);
 std::string table_count(double count);
 // "1.3021 ± 0.0043", "1.3021" without an interval, "–" without a score.
 std::string table_score(const CellResult& cell, const std::string& metric);
+// Its text, with the column's label if the table has several.
+std::string claim_text(const TableResults& results, const ClaimResult& claim);
 // "difference +0.013 [0.004, 0.022], p = 0.02, paired t-test over 3 seeds".
 std::string claim_evidence(const ClaimResult& claim);
 // "bits per token ↓".

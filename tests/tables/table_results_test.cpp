@@ -196,6 +196,7 @@ TEST_F(TableFolders, WhatWasNotRunIsNamedOnce) {
   EXPECT_EQ(table_lines(r, r.table.column("main")).size(), 3U);  // head, good, bad
   EXPECT_EQ(rows_not_run(r, r.table.column("main")), "Not run: broken.\n");
   EXPECT_EQ(table_markdown(r).find("Broken does not train"), std::string::npos);
+  EXPECT_EQ(table_html(r).find("Broken does not train"), std::string::npos);
 }
 
 TEST_F(TableFolders, ClaimsOfSeveralTablesAreOneList) {

@@ -17,15 +17,19 @@
 namespace rondo {
 namespace {
 
-// libgomp aborts the process if it cannot start a thread, so this tries to start all of them first.
+// libgomp aborts the process if it cannot start a thread, and torch's pthreadpool waits for it
+// forever, so this starts as many as there may be at once, for a moment: count - 1 in libgomp, for
+// the caller and for the runtime's thread; in pthreadpool, which torch replaces when the first
+// parallel loop begins; in our team; and the runtime's thread.
 void require_threads(int64_t count) {
+  const int64_t all = 5 * (count - 1) + 1;
   std::mutex mutex;
   std::unique_lock<std::mutex> held(mutex);  // keeps all of them alive at once
   std::vector<std::thread> started;
   std::string failure;
   try {
-    started.reserve(static_cast<size_t>(count));
-    for (int64_t i = 1; i < count; ++i) {
+    started.reserve(static_cast<size_t>(all));
+    for (int64_t i = 0; i < all; ++i) {
       started.emplace_back([&mutex] { const std::lock_guard<std::mutex> wait(mutex); });
     }
   } catch (const std::exception& error) {
@@ -35,9 +39,9 @@ void require_threads(int64_t count) {
   for (std::thread& thread : started) thread.join();
   if (failure.empty()) return;
   throw Error(ExitCode::failure,
-              fmt::format("cannot start {} threads, only {}: {}{}", count, started.size() + 1,
-                          failure, named_limits()),
-              "use fewer threads, or raise the limit (ulimit -u, ulimit -v)");
+              fmt::format("cannot start {} threads: {}{}", count, failure, named_limits()),
+              "use fewer threads, or raise the limit (ulimit -u, ulimit -v), or have smaller "
+              "stacks (ulimit -s)");
 }
 
 // Makes OpenBLAS map its per-thread buffers now, while there is memory for them.

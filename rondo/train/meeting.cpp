@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <random>
 #include <thread>
@@ -22,7 +23,8 @@ namespace {
 constexpr size_t kMostGreeting = 4096;         // bytes, before authentication
 constexpr size_t kMostText = size_t{1} << 26;  // bytes, within the group
 constexpr double kGreetingSeconds = 5;         // a silent guest blocks the others
-constexpr double kLastWordsSeconds = 2;
+// How long a process that lost the group waits for a reason, which rank 0 may be too busy to send.
+constexpr double kLastWordsSeconds = 10;
 constexpr const char* kMeetingFormat = "rondo group 1";
 
 std::string random_text() {
@@ -280,7 +282,7 @@ std::string Meeting::heard_from(int64_t rank, Deadline deadline) noexcept {
 }
 
 std::string Meeting::hear() noexcept {
-  const Deadline deadline = deadline_in(kLastWordsSeconds);
+  const Deadline deadline = deadline_in(std::min(place_.timeout, kLastWordsSeconds));
   if (!place_.shard.is_first()) {
     return others_.count(0) == 0 ? "" : heard_from(0, deadline);
   }

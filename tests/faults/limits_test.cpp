@@ -162,11 +162,14 @@ TEST(LimitsOfShell, WithLessRoomFewerThreads) {
   EXPECT_EQ(result.code, 0) << result.err;
 }
 
+// Stacks of 1 GB each: whether or not the threads of one pool fit, those of all pools do not.
 TEST(LimitsOfShell, ThreadsThatCannotBeStarted) {
-  const Trainee t;  // stacks of 1 GB each
-  const Result result =
-      under("ulimit -s 1000000; ulimit -v 2500000", t.command("run", {"--set", "train.threads=3"}));
-  expect_refusal(result, ExitCode::failure, "cannot start 3 threads");
+  const Trainee t;
+  for (const char* limit : {"2500000", "3000000", "5500000", "9000000"}) {
+    const Result result = under(std::string("ulimit -s 1000000; ulimit -v ") + limit,
+                                t.command("run", {"--set", "train.threads=3"}));
+    expect_refusal(result, ExitCode::failure, "cannot start 3 threads");
+  }
 }
 
 // A tensor that fits the machine's memory but not the limit.

@@ -148,6 +148,13 @@ class GlooCollectives : public Collectives {
     });
   }
 
+  void close() noexcept override {
+    try {
+      context_->closeConnections();
+    } catch (const std::exception&) {  // they are broken already
+    }
+  }
+
  private:
   static constexpr uint64_t kOwnSlot = 0x7f00000000000000;  // not a prefix of Gloo's own operations
 

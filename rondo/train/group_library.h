@@ -29,6 +29,8 @@ class Collectives {
   virtual void all_gather(void* all, const std::vector<int64_t>& bytes, int64_t timeout) = 0;
   virtual void send(const void* data, int64_t bytes, int64_t to, int64_t timeout) = 0;
   virtual void receive(void* data, int64_t bytes, int64_t from, int64_t timeout) = 0;
+  // Closes the connections, so that processes that wait for this one fail at once. From any thread.
+  virtual void close() noexcept = 0;
 };
 
 struct CollectivesOptions {

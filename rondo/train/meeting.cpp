@@ -23,8 +23,7 @@ namespace {
 constexpr size_t kMostGreeting = 4096;         // bytes, before authentication
 constexpr size_t kMostText = size_t{1} << 26;  // bytes, within the group
 constexpr double kGreetingSeconds = 5;         // a silent guest blocks the others
-// How long a process that lost the group waits for a reason, which rank 0 may be too busy to send.
-constexpr double kLastWordsSeconds = 10;
+constexpr double kLastWordsSeconds = 2;
 constexpr const char* kMeetingFormat = "rondo group 1";
 
 std::string random_text() {
@@ -229,7 +228,9 @@ std::string Meeting::join_once(const std::string& host, int64_t port, const std:
                 "start every process with the same WORLD_SIZE and a unique RANK");
   }
   own_address_ = host_socket.own_address();
-  const std::string all = host_socket.receive_text(deadline_in(place_.timeout), kMostGreeting);
+  // A little longer than rank 0 waits for the others, so that it can say who did not arrive.
+  const Deadline arrival = deadline_in(place_.timeout + kGreetingSeconds);
+  const std::string all = host_socket.receive_text(arrival, kMostGreeting);
   if (all != "all here") {
     throw Error(ExitCode::group, fmt::format("rank {}: {}", rank, all),
                 "start the whole group again");
@@ -254,7 +255,7 @@ std::vector<std::string> Meeting::exchange(const std::string& mine) {
     }
     return all;
   } catch (const std::exception& error) {
-    const std::string heard = hear();
+    const std::string heard = hear(deadline);
     refuse_group(
         fmt::format("rank {}: {}", place_.shard.rank,
                     heard.empty() ? fmt::format("lost the group: {}", error.what()) : heard),
@@ -281,10 +282,13 @@ std::string Meeting::heard_from(int64_t rank, Deadline deadline) noexcept {
   }
 }
 
-std::string Meeting::hear() noexcept {
-  const Deadline deadline = deadline_in(std::min(place_.timeout, kLastWordsSeconds));
+std::string Meeting::hear(Deadline until) noexcept {
+  const Deadline deadline = deadline_in(kLastWordsSeconds);
   if (!place_.shard.is_first()) {
-    return others_.count(0) == 0 ? "" : heard_from(0, deadline);
+    // Rank 0 may not notice before its own timeout.
+    const Deadline late = until + std::chrono::duration_cast<Deadline::duration>(
+                                      std::chrono::duration<double>(kLastWordsSeconds));
+    return others_.count(0) == 0 ? "" : heard_from(0, std::max(deadline, late));
   }
   // Prefer an explicit reason to silence: a process that loses a peer ends soon after it.
   std::string silence;

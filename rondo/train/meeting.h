@@ -25,8 +25,9 @@ class Meeting {
 
   // Tells the others why this process ends. Never throws.
   void tell(const std::string& why) noexcept;
-  // After a failure: which process ended and why, if known; rank 0 forwards it to the others.
-  std::string hear() noexcept;
+  // After a failure: which process ended and why, if known; rank 0 forwards it to the others, which
+  // wait for its word until two seconds after the deadline of what failed.
+  std::string hear(Deadline until) noexcept;
 
  private:
   void receive_all();

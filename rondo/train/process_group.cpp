@@ -84,12 +84,15 @@ ProcessGroup::~ProcessGroup() = default;
 
 template <class Operation>
 void ProcessGroup::attempt(const Operation& operation) {
+  const Deadline deadline = deadline_in(place_.timeout);
   try {
     operation();
   } catch (const Error&) {
     throw;
   } catch (const std::exception& error) {
-    const std::string heard = meeting_.hear();
+    // Rank 0, which finds out who was lost, may be waiting for this process.
+    if (collectives_ != nullptr) collectives_->close();
+    const std::string heard = meeting_.hear(deadline);
     throw Error(ExitCode::group,
                 fmt::format("rank {} of {}: {}", rank(), size(),
                             heard.empty() ? fmt::format("another process does not answer (timeout "

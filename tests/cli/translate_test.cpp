@@ -261,8 +261,8 @@ TEST_F(TranslationVerbs, DecodingAgreesWithTheNetworkAsTrained) {
 TEST_F(TranslationVerbs, AnswersBeforeTheInputEndsAndStopsQuietly) {
   const std::string program = std::string(RONDO_BINARY) + " translate " + file("run");
   shell("(echo abc; sleep 30) | timeout 20 " + program + " > " + file("early") + " 2>/dev/null & " +
-        "for i in $(seq 100); do sleep 0.1; test -s " + file("early") + " && break; done; kill $!; cp " +
-        file("early") + " " + file("seen"));
+        "for i in $(seq 100); do sleep 0.1; test -s " + file("early") +
+        " && break; done; kill $!; cp " + file("early") + " " + file("seen"));
   EXPECT_EQ(lines_of(slurp(file("seen"))).size(), 1u);
   const Result gone =
       shell("yes abc | " + program + " --buffer 8 2> " + file("err") + " | head -n 3");

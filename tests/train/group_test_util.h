@@ -15,7 +15,8 @@
 namespace rondo::testing {
 
 // Runs `work` as every rank of a group; returns each rank's error ("" if none).
-inline std::vector<std::string> in_group(int64_t size, const std::function<void(ProcessGroup&)>& work,
+inline std::vector<std::string> in_group(int64_t size,
+                                         const std::function<void(ProcessGroup&)>& work,
                                          double timeout = 20) {
   const TempDir folder;
   std::vector<std::string> errors(static_cast<size_t>(size));

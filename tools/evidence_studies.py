@@ -3,9 +3,10 @@
 
   tools/evidence_studies.py RUNS [NAME...]     RUNS: the folder that tools/evidence.sh trains into; NAME: cka, distance (default: both)
 
-For every seed: `rondo study cka` of Vanilla's run with those of the others and with Vanilla's run of the next seed, the yardstick;
-likewise `rondo study attention-distance`. Writes the means over seeds, with 95 % intervals (Student's t), to the notes of the records,
-between <!-- NAME --> and <!-- /NAME -->, and the pages of seed 1 to docs/reports. Environment: RONDO (build/release/rondo).
+For every seed whose runs are in RUNS: `rondo study` of Vanilla's run, those of the others, and Vanilla's run of the seed before, the
+yardstick; the numbers go to records/TABLE/NAME-seedN.json, the page of seed 1 to docs/reports. Then the means over all seeds of the
+record, with 95 % intervals (Student's t), go to its notes.md, between <!-- NAME --> and <!-- /NAME -->.
+Environment: RONDO (build/release/rondo).
 """
 
 import json
@@ -17,14 +18,25 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 RONDO = os.environ.get("RONDO", str(ROOT / "build/release/rondo"))
+COLUMN = {"cka": "wmt14", "distance": "imagenet-small"}
+YARDSTICK = "the same, another seed"
 # 97.5 % quantiles of Student's t by degrees of freedom.
 T = {1: 12.706, 2: 4.303, 3: 3.182, 4: 2.776}
 
 
-def study(kind, runs, page):
-    """The numbers of one study; the page as well, if there is a path for it."""
-    command = [RONDO, "study", kind, *map(str, runs), "--json", *(["-o", str(page)] if page else [])]
-    return json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout)
+def studied(kind, name, runs, record, rows):
+    """The numbers of all seeds: labels of the runs, and what the study printed of them."""
+    for seed in (1, 2, 3):
+        numbers, column = record / f"{name}-seed{seed}.json", runs / record.name / COLUMN[name]
+        models = {label: column / row / f"seed{seed}" for row, label in rows.items()}
+        models[YARDSTICK] = column / next(iter(rows)) / f"seed{seed - 1}"
+        models = {label: model for label, model in models.items() if (model / "test.json").exists() and (model / "best.safetensors").exists()}
+        if len(models.keys() - {YARDSTICK}) == len(rows):
+            page = [] if seed > 1 else ["-o", str(ROOT / "docs/reports" / f"{record.name}-{name}.html")]
+            command = [RONDO, "study", kind, *map(str, models.values()), "--json", *page]
+            found = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout)
+            numbers.write_text(json.dumps({"labels": list(models), "found": found}) + "\n", encoding="utf-8")
+    return [json.loads(path.read_text(encoding="utf-8")) for path in sorted(record.glob(f"{name}-seed*.json"))]
 
 
 def interval(values):
@@ -34,48 +46,31 @@ def interval(values):
     return f"{mean:.3f} ± {T[len(values) - 1] * statistics.stdev(values) / len(values) ** 0.5:.3f}"
 
 
-def seeds_of(column, rows):
-    return sorted(set.intersection(*({int(p.parent.name[4:]) for p in (column / row).glob("seed*/test.json")} for row in rows)))
-
-
-def runs_of(column, rows, seed, seeds):
-    """Runs of all rows with one seed, then the first row's run with the next."""
-    other = seeds[(seeds.index(seed) + 1) % len(seeds)]
-    return [column / row / f"seed{seed}" for row in rows] + [column / rows[0] / f"seed{other}"]
-
-
-def cka(column, page):
-    rows = {"vanilla": "", "ring": "RingFormer", "one-wide": "One Wide FFN", "universal": "Universal"}
-    seeds = seeds_of(column, rows)
-    means = {label: {} for label in [*list(rows.values())[1:], "Vanilla, another seed"]}
+def cka(seeds, page):
+    means = {}
     for seed in seeds:
-        found = study("cka", runs_of(column, rows, seed, seeds), page if seed == seeds[0] else None)
-        for label, pair in zip(means, found["pairs"]):
+        for label, pair in zip(seed["labels"][1:], seed["found"]["pairs"]):
             for group in pair["groups"]:
-                means[label].setdefault(group["name"], []).append(group["diagonal_mean"])
-    lines = [f"CKA with Vanilla, mean of the diagonal over levels, {found['items']} sentence pairs, {len(seeds)} seeds "
-             f"([page of seed {seeds[0]}](reports/{page.name})):", "", "| | encoder | decoder |", "|---|---:|---:|"]
+                means.setdefault(label, {}).setdefault(group["name"], []).append(group["diagonal_mean"])
+    first = seeds[0]
+    lines = [f"CKA with {first['labels'][0]}, mean of the diagonal over levels, {first['found']['pairs'][0]['items']} sentence pairs, "
+             f"{len(seeds)} seeds ([page of seed 1]({page})):", "", "| | encoder | decoder |", "|---|---:|---:|"]
     return lines + [f"| {label} | {interval(by['encoder'])} | {interval(by['decoder'])} |" for label, by in means.items()]
 
 
-def distance(column, page):
-    rows = {"vit": "ViT", "ring-s": "RingFormer (s)", "owf": "One Wide FFN", "uit-s": "UiT (s)"}
-    seeds = seeds_of(column, rows)
-    labels = [*rows.values(), "ViT, another seed"]
-    first, last, spread, apart = ({label: [] for label in labels} for _ in range(4))
+def distance(seeds, page):
+    columns = {}
     for seed in seeds:
-        found = study("attention-distance", runs_of(column, rows, seed, seeds), page if seed == seeds[0] else None)["runs"]
-        heads = {label: [sorted(level["distance"]) for level in run["levels"]] for label, run in zip(labels, found)}
+        heads = {label: [sorted(level["distance"]) for level in run["levels"]] for label, run in zip(seed["labels"], seed["found"]["runs"])}
+        vit = heads[seed["labels"][0]]
         for label, levels in heads.items():
-            first[label].append(statistics.mean(levels[0]))
-            last[label].append(statistics.mean(levels[-1]))
-            spread[label].append(statistics.mean(level[-1] - level[0] for level in levels))
-            apart[label].append(statistics.mean(abs(a - b) for x, y in zip(levels, heads["ViT"]) for a, b in zip(x, y)))
-    lines = [f"Attention distance in pixels, {found[0]['items']} images, {len(seeds)} seeds ([page of seed {seeds[0]}](reports/{page.name})). "
-             "Apart from ViT: the difference of the heads' distances, sorted within each level, mean over heads and levels:", "",
+            apart = statistics.mean(abs(a - b) for x, y in zip(levels, vit) for a, b in zip(x, y))
+            spread = statistics.mean(level[-1] - level[0] for level in levels)
+            columns.setdefault(label, []).append((statistics.mean(levels[0]), statistics.mean(levels[-1]), spread, apart))
+    lines = [f"Attention distance in pixels, {seeds[0]['found']['runs'][0]['items']} images, {len(seeds)} seeds ([page of seed 1]({page})). Apart from "
+             "ViT: the difference of the heads' distances, sorted within each level, mean over heads and levels:", "",
              "| | first level | last level | from the nearest to the farthest head of a level | apart from ViT |", "|---|---:|---:|---:|---:|"]
-    return lines + [f"| {label} | {interval(first[label])} | {interval(last[label])} | {interval(spread[label])} | "
-                    f"{interval(apart[label]) if label != 'ViT' else '–'} |" for label in labels]
+    return lines + [f"| {label} | " + " | ".join(interval(values) for values in zip(*rows)) + " |" for label, rows in columns.items()]
 
 
 def write_notes(path, name, lines):
@@ -87,6 +82,13 @@ def write_notes(path, name, lines):
     path.write_text((before.rstrip() + "\n\n" if before.strip() else "") + block + (after if after.strip() else "\n"), encoding="utf-8")
 
 
+STUDIES = {
+    "cka": ("cka", "ringformer-table1",
+            {"vanilla": "Vanilla", "ring": "RingFormer", "one-wide": "One Wide FFN", "universal": "Universal"}, cka),
+    "distance": ("attention-distance", "ringformer-table2",
+                 {"vit": "ViT", "ring-s": "RingFormer (s)", "owf": "One Wide FFN", "uit-s": "UiT (s)"}, distance)}
+
+
 def main():
     if len(sys.argv) < 2 or sys.argv[1] in ("-h", "--help"):
         print(__doc__)
@@ -94,10 +96,14 @@ def main():
     runs, names = pathlib.Path(sys.argv[1]), sys.argv[2:] or ["cka", "distance"]
     reports = ROOT / "docs/reports"
     reports.mkdir(exist_ok=True)
-    for name, table, column, function in (("cka", "ringformer-table1", "wmt14", cka), ("distance", "ringformer-table2", "imagenet-small", distance)):
-        if name in names:
-            lines = function(runs / table / column, reports / f"{table}-{name}.html")
-            write_notes(ROOT / "records" / table / "notes.md", name, lines)
+    for name, (kind, table, rows, summary) in STUDIES.items():
+        record = ROOT / "records" / table
+        if name not in names or not record.is_dir():
+            continue
+        seeds = studied(kind, name, runs, record, rows)
+        if seeds:
+            lines = summary(seeds, f"reports/{table}-{name}.html")
+            write_notes(record / "notes.md", name, lines)
             print("\n".join(lines), end="\n\n")
     return 0
 

@@ -26,16 +26,17 @@ T = {1: 12.706, 2: 4.303, 3: 3.182, 4: 2.776}
 
 def studied(kind, name, runs, record, rows):
     """The numbers of all seeds: labels of the runs, and what the study printed of them."""
+    column = runs / record.name / COLUMN[name]
     for seed in (1, 2, 3):
-        numbers, column = record / f"{name}-seed{seed}.json", runs / record.name / COLUMN[name]
-        models = {label: column / row / f"seed{seed}" for row, label in rows.items()}
-        models[YARDSTICK] = column / next(iter(rows)) / f"seed{seed - 1}"
-        models = {label: model for label, model in models.items() if (model / "test.json").exists() and (model / "best.safetensors").exists()}
+        models = {label: f"{row}/seed{seed}" for row, label in rows.items()}
+        models[YARDSTICK] = f"{next(iter(rows))}/seed{seed - 1}"
+        models = {label: run for label, run in models.items() if all((column / run / f).exists() for f in ("test.json", "best.safetensors"))}
         if len(models.keys() - {YARDSTICK}) == len(rows):
             page = [] if seed > 1 else ["-o", str(ROOT / "docs/reports" / f"{record.name}-{name}.html")]
-            command = [RONDO, "study", kind, *map(str, models.values()), "--json", *page]
-            found = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout)
-            numbers.write_text(json.dumps({"labels": list(models), "found": found}) + "\n", encoding="utf-8")
+            command = [RONDO, "study", kind, *models.values(), "--json", *page]
+            found = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, cwd=column).stdout)
+            numbers = {"labels": list(models), "found": found}
+            (record / f"{name}-seed{seed}.json").write_text(json.dumps(numbers) + "\n", encoding="utf-8")
     return [json.loads(path.read_text(encoding="utf-8")) for path in sorted(record.glob(f"{name}-seed*.json"))]
 
 
@@ -93,7 +94,7 @@ def main():
     if len(sys.argv) < 2 or sys.argv[1] in ("-h", "--help"):
         print(__doc__)
         return 0 if len(sys.argv) > 1 else 2
-    runs, names = pathlib.Path(sys.argv[1]), sys.argv[2:] or ["cka", "distance"]
+    runs, names = pathlib.Path(sys.argv[1]).resolve(), sys.argv[2:] or ["cka", "distance"]
     reports = ROOT / "docs/reports"
     reports.mkdir(exist_ok=True)
     for name, (kind, table, rows, summary) in STUDIES.items():

@@ -93,7 +93,8 @@ std::vector<std::string> write_pages(const std::vector<TableResults>& tables,
                                      const TableShowOptions& options) {
   if (options.pages.empty()) return {};
   if (!options.markdown) throw Error(ExitCode::usage, "--pages goes with --markdown", "add it");
-  std::filesystem::create_directories(options.pages);
+  std::error_code ignored;  // write_file says what is wrong
+  std::filesystem::create_directories(options.pages, ignored);
   const auto from = options.output.empty()
                         ? std::filesystem::current_path()
                         : std::filesystem::absolute(options.output).parent_path();

@@ -41,13 +41,13 @@ std::string markdown_table(const TableLines& lines) {
   return out;
 }
 
-// "12 hold, 3 are reversed, 5 are undecided".
+// "hold: 12; reversed: 3; undecided: 5; not tested: 0".
 std::string verdict_counts(const std::vector<TableResults>& tables) {
   std::map<Verdict, int64_t> counts;
   for (const TableResults& results : tables) {
     for (const ClaimResult& c : results.claims) ++counts[c.verdict];
   }
-  return fmt::format("{} hold, {} are reversed, {} are undecided, {} were not tested",
+  return fmt::format("hold: {}; reversed: {}; undecided: {}; not tested: {}",
                      counts[Verdict::holds], counts[Verdict::reversed], counts[Verdict::undecided],
                      counts[Verdict::missing]);
 }
@@ -79,7 +79,7 @@ std::string table_markdown(const TableResults& results, const std::string& page)
 
 std::string claims_markdown(const std::vector<TableResults>& tables) {
   std::string out =
-      fmt::format("Of the claims of {} tables {}.\n\n", tables.size(), verdict_counts(tables));
+      fmt::format("Claims of {} tables that {}.\n\n", tables.size(), verdict_counts(tables));
   out += "| claim | table | metric | paper | ours | verdict |\n|---|---|---|---:|---:|---|\n";
   for (const TableResults& results : tables) {
     for (const ClaimResult& c : results.claims) {
